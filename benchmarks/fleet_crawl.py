@@ -126,7 +126,6 @@ def _count(
     settings |= {"DEDUP_WORKERS": 0}
     if way == "together":
         settings["DEDUP_INDEX"] = index_of(server, f"{way}{count}")
-        settings["DEDUP_INDEX_IN_USE"] = "share"
     folder.mkdir()
     project = Project(folder / "project", urls, **settings)
     log, feed = folder / "cachegrind.log", project.folder / "part0.jsonl"
@@ -191,7 +190,9 @@ def pages_of(folder: Path | None, count: int) -> dict[str, Answer | str]:
 
 def index_of(server: Server, name: str) -> str:
     """Return what DEDUP_INDEX is for a log of its own."""
-    return server.logs.url(name).removeprefix("sqlite://")
+    url = server.logs.url(name)
+    path = url.removeprefix("sqlite://")
+    return url if path == url else f"sqlite:///{path}?share=1"
 
 
 def run(
@@ -210,7 +211,7 @@ def run(
     }
     settings = settings | {"DEDUP_ACTION": "mark", "LOG_LEVEL": "WARNING"}
     if index:
-        settings |= {"DEDUP_INDEX": index, "DEDUP_INDEX_IN_USE": "share"}
+        settings |= {"DEDUP_INDEX": index}
     folder.mkdir()
     project = Project(folder / "project", urls, **settings)
     before = server.cpu()

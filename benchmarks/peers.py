@@ -76,13 +76,7 @@ class Dedup(Competitor):
         from dedup.index import HammingIndex
 
         super().__init__(max_distance)
-        self.index: Any = HammingIndex(max_distance=max_distance)
-        self.native = getattr(self.index, "check_and_add", None)
-
-    def _method(self, name: str) -> Any:
-        if not hasattr(self.index, name):
-            raise NotImplementedError(f"no {name}() yet")
-        return getattr(self.index, name)
+        self.index = HammingIndex(max_distance=max_distance)
 
     def add(self, key: int, page: int) -> None:
         self.index.add(key, page)
@@ -91,23 +85,15 @@ class Dedup(Competitor):
         match = self.index.query(key)
         return None if match is None else match.page
 
-    def check_and_add(self, key: int, page: int) -> None:
-        if self.native:
-            self.native(key)
-        elif self.index.query(key) is None:
-            self.index.add(key, page)
-
     def query_many(self, prints: Any) -> None:
-        self._method("query_many")(prints)
+        self.index.query_many(prints)
 
     def pairs(self, prints: Any) -> Iterator[tuple[float, int]]:
-        found = 0
-        for block in self._method("pairs")():
-            found += len(block[0]) if np.ndim(block[0]) else 1
+        found = sum(int((pages < numbers).sum()) for numbers, pages, _ in self.index.join(prints))
         yield 1.0, found
 
     def save(self, path: Path) -> Callable[[], Competitor]:
-        self._method("save")(path)
+        self.index.save(path)
 
         def load() -> Competitor:
             loaded = object.__new__(type(self))
@@ -117,20 +103,25 @@ class Dedup(Competitor):
         return load
 
 
-class DedupCompact(Dedup):
-    def finish(self) -> None:
-        self._method("compact")()
-
-
-class BruteForce(Dedup):
+class BruteForce(Competitor):
     """Compares everything with NumPy."""
 
-    def __init__(self, max_distance: int) -> None:
-        from dedup.index import HammingIndex, linear_scan
+    distances = (NEAR, *WIDE)
 
-        Competitor.__init__(self, max_distance)
-        self.index = HammingIndex(max_distance=max_distance, design=linear_scan(64, max_distance))
-        self.native = None
+    def __init__(self, max_distance: int) -> None:
+        super().__init__(max_distance)
+        self.prints, self.used = np.empty(1 << 10, np.uint64), 0
+
+    def add(self, key: int, page: int) -> None:
+        if self.used == len(self.prints):
+            self.prints = np.append(self.prints, np.empty(self.used // 2, np.uint64))
+        self.prints[self.used] = key
+        self.used += 1
+
+    def query(self, key: int) -> int | None:
+        distances = np.bitwise_count(self.prints[: self.used] ^ np.uint64(key))
+        page = int(distances.argmin())
+        return page if distances[page] <= self.max_distance else None
 
 
 class Pickled(Competitor):
@@ -356,7 +347,6 @@ class StoreVariants(ProbeVariants):
 
 COMPETITORS: dict[str, type[Competitor]] = {
     "dedup": Dedup,
-    "dedup, compact": DedupCompact,
     "FAISS MultiHash 4x16": FaissMultiHash,
     "FAISS Hash 20, nflip 3": FaissHash,
     "gaoya, 5 blocks": Gaoya,

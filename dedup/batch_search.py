@@ -3,7 +3,6 @@
 from functools import singledispatch
 
 from dedup.index.batches import BatchIndex, FingerprintBatches, KeyBatches, OneByOne
-from dedup.index.growing import GrowingIndex
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.spotsigs import SpotSigs
@@ -28,6 +27,4 @@ def _(method: SpotSigs) -> BatchIndex:
 
 @batch_index_for.register
 def _(method: FingerprintMethod) -> BatchIndex:
-    scanned = FingerprintBatches.scanned_up_to
-    index = GrowingIndex(method.bits, method.max_distance, scanned_up_to=scanned)
-    return FingerprintBatches(index, method)
+    return FingerprintBatches(method)

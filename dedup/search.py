@@ -7,7 +7,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.index.base import Index
-from dedup.index.growing import GrowingIndex
+from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
 from dedup.methods.base import KeyMethod, Method
@@ -39,7 +39,7 @@ def _(method: SpotSigs) -> Index:
 
 @index_for.register
 def _(method: FingerprintMethod) -> Index:
-    return GrowingIndex(method.bits, method.max_distance)
+    return HammingIndex(method.bits, method.max_distance)
 
 
 def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]:

@@ -41,7 +41,6 @@ class Server:
         self.crawls = {}
         self.matches = {}
         self.seen_again = {}
-        self.kept_texts = {}
 
     def backup(self):
         """Return a copy of all that is there, for `restore`."""
@@ -192,7 +191,6 @@ class MemoryLog(Log):
                 row = server.crawls[owner]
                 left = row._replace(finished=server.now, reason=reason, report=deepcopy(report))
                 server.crawls[owner] = left
-            server.kept_texts.update({url: (title, text) for url, title, text in texts})
 
     async def close(self): ...
 
@@ -220,18 +218,6 @@ class MemoryLog(Log):
             matches = list(server.matches.values())
         for match in matches:
             yield match
-
-    async def seen_again(self):
-        async with self._visit() as server:
-            times = list(server.seen_again.items())
-        for time in times:
-            yield time
-
-    async def texts(self):
-        async with self._visit() as server:
-            texts = [(url, *text) for url, text in server.kept_texts.items()]
-        for text in texts:
-            yield text
 
 
 class MemoryServer(LogServer):

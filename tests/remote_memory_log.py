@@ -66,7 +66,7 @@ class RemoteLog(Log):
         return await self.call("expire", list(claims))
 
     async def leave(self, owner, reason, report, texts):
-        await self.call("leave", owner, reason, report, list(texts))
+        await self.call("leave", owner, reason, report, ())
 
     async def close(self): ...
 
@@ -86,14 +86,6 @@ class RemoteLog(Log):
     async def duplicates(self):
         for duplicate in await self.call("duplicates"):
             yield duplicate
-
-    async def seen_again(self):
-        for seen in await self.call("seen_again"):
-            yield seen
-
-    async def texts(self):
-        for text in await self.call("texts"):
-            yield text
 
 
 class MemoryLogProcess:
@@ -153,7 +145,7 @@ async def _call(log, method, arguments):
     if method == "join":
         member, identity, reset = arguments
         return await log.join(member, identity, reset=reset)
-    if method in ("snapshot", "duplicates", "seen_again", "texts"):
+    if method in ("snapshot", "duplicates"):
         return [item async for item in getattr(log, method)(*arguments)]
     return await getattr(log, method)(*arguments)
 

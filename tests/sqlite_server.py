@@ -1,18 +1,43 @@
 """Logs in SQLite files, of which the processes of the machine are the server."""
 
+import json
 import sqlite3
 from contextlib import closing
 from urllib.parse import urlsplit
 
 from log_servers import LogServer
 
-from dedup.stores.shared.log import LEASE
+from dedup.stores.base import DuplicateNote
+from dedup.stores.shared.log import LEASE, CrawlRow
 from dedup.stores.shared.sqlite_log import SqliteLog
+
+
+class ReadableLog(SqliteLog):
+    """A log that also tells what a server's log tells commands, which read the file itself."""
+
+    async def crawls(self):
+        query = "SELECT run, position, spider, job, started, finished, reason, report FROM crawls"
+        return [
+            CrawlRow._make([*values, report and json.loads(report)])
+            for *values, report in self._rows(f"{query} ORDER BY id")
+        ]
+
+    async def duplicates(self):
+        query = (
+            "SELECT coalesce(run, crawl), url, page, kind, distance, found FROM matches "
+            "LEFT JOIN crawls ON crawls.id = crawl ORDER BY matches.rowid"
+        )
+        for run, *values in self._rows(query):
+            yield run, DuplicateNote(*values)
+
+    def _rows(self, query):
+        with closing(sqlite3.connect(self.name)) as file:
+            return file.execute(query).fetchall()
 
 
 def log_at(url, *, lease=LEASE):
     """The log at `sqlite:///path`."""
-    return SqliteLog(urlsplit(url).path, lease=lease)
+    return ReadableLog(urlsplit(url).path, lease=lease)
 
 
 class SqliteServer(LogServer):
@@ -28,7 +53,7 @@ class SqliteServer(LogServer):
         return self.folder / f"{namespace}.sqlite"
 
     def connect(self, namespace, lease=LEASE):
-        return SqliteLog(self._path(namespace), lease=lease)
+        return ReadableLog(self._path(namespace), lease=lease)
 
     def contents(self, namespace):
         if not self._path(namespace).exists():

@@ -11,8 +11,8 @@ import pytest
 from dedup.ledger_lock import lock, lock_to_share, open_alone
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import SqliteStore
+from dedup.stores.edit import reindex
 from dedup.stores.reader import LedgerReader
-from dedup.stores.reindex import reindex
 from dedup.stores.sqlite import KIND
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}

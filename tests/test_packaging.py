@@ -202,10 +202,7 @@ NEED_AN_EXTRA = {
     "redis_log",
     "redis_client",
     "postgres_log",
-    "postgres_reader",
-    "postgres_schema",
     "postgres_client",
-    "postgres_url",
 }
 
 

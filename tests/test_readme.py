@@ -140,4 +140,4 @@ def test_the_index_documentation_is_true(tmp_path: Path, monkeypatch: pytest.Mon
     names: dict[str, Any] = {}
     for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(snippet, names)
-    assert dict(names["index"]) == {1: 0b1111_0000}
+    assert names["index"].query_all(0b1111_0000) == [Match(1, 0)]

@@ -174,7 +174,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=examples(5), deadline=None)
 @given(
-    limit=st.sampled_from([3, 10**6]),
+    limit=st.sampled_from([20, 10**6]),
     share=st.sampled_from([0.1, 0.5, 0.95]),
     chooser=st.randoms(use_true_random=False),
 )
@@ -182,7 +182,8 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
     """The nearest of those that count, ties to the oldest, as of all matches in order."""
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
+        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         index = index_for(method)
         for sketch in chooser.choices(known, k=60):
             index.add(sketch)
@@ -201,11 +202,12 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=examples(5), deadline=None)
-@given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
+@given(limit=st.sampled_from([20, 10**6]), chooser=st.randoms(use_true_random=False))
 def test_what_is_discarded_was_never_there(name, limit, chooser):
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
+        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         index, other = index_for(method), index_for(method)
         stored = dict(enumerate(chooser.choices(known, k=60)))
         for page, sketch in stored.items():
@@ -242,7 +244,7 @@ def keys_of(method, sketch):
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=examples(5), deadline=None)
 @given(
-    limit=st.sampled_from([3, 10**6]),
+    limit=st.sampled_from([20, 10**6]),
     most_gaps=st.sampled_from([0, 5]),
     share=st.sampled_from([0.2, 0.9]),
     chooser=st.randoms(use_true_random=False),
@@ -253,7 +255,8 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
     stored, unused = {}, chooser.sample(range(2**32 - 1), 120)
     counted = set(chooser.sample(unused, int(share * len(unused))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
+        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         patch.setattr("dedup.index.keys._MOST_GAPS", most_gaps)
         index = index_for(method)
         for _ in range(160):
@@ -279,15 +282,16 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "few"),
-    [("simhash", 3), ("72 bits", 3)]
+    [("simhash", 30), ("72 bits", 30)]
     + [
-        (name, 10**6)
+        (name, 1 << 10)
         for name in sampled(METHODS_TO_LOAD, "simhash", "exact", "verified", "minhash")
     ],
 )
 def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
     """However many different sketches were added and discarded: only a few at a time."""
-    monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", few)
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", few)
+    monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
     method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
     lengths = [len(method.to_bytes(sketch)) for sketch in sketches_of(name)]
     index, claims = index_for(method), deque()

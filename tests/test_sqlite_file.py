@@ -16,8 +16,8 @@ from dedup.scan import ScanLedger
 from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import LedgerError
 from dedup.stores import SqliteStore
+from dedup.stores.edit import reindex
 from dedup.stores.reader import LedgerReader
-from dedup.stores.reindex import reindex
 
 pytestmark = pytest.mark.slow  # many processes
 TESTS = Path(__file__).parent

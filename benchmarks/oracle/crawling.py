@@ -34,8 +34,6 @@ class Crawl:
     folder: Path
     has_disks: bool
     ledger: Path = field(init=False)
-    durable: dict[Path, int] = field(default_factory=dict)
-    """The bytes of each feed that a power failure leaves."""
     broken_queues: int = 0
     """How often Scrapy could not read the queue of its job any more, which was then removed."""
 
@@ -75,7 +73,6 @@ class Crawl:
         """Begin to crawl; *changes* of the settings, *options* of the order."""
         self.move_torn_feeds()
         self.notes.unlink(missing_ok=True)
-        self.durable = {path: path.stat().st_size for path in self.paths()}
         settings = {**self.settings(whole=whole), "USER_AGENT": agent, **(changes or {})}
         options = {"log": self.log, **options}
         return crawls.start(

@@ -39,8 +39,6 @@ class Order:
     chain: str = "cb_kwargs"
     """How an item gets to the next page: in ``cb_kwargs``, in ``meta``, or ``inline``."""
     fault: Fault | None = None
-    slow_fsync: float = 0
-    """Seconds that each fsync takes."""
     largest_file: int | None = None
     """Bytes; a file cannot grow beyond."""
 
@@ -69,8 +67,9 @@ def crawl(order: Order) -> None:
     if order.largest_file:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.largest_file, hard))
-    Planted(order.fault, order.notes, order.slow_fsync).plant()
+    Planted(order.fault, order.notes).plant()
     limits.PAGE_TIMEOUT, limits.WAIT_TIMEOUT = 2.0, 10.0  # for less waiting
+    limits.CHECKPOINT_INTERVAL = order.settings.get("CHECKPOINT_INTERVAL", 1.0)
     process = AsyncCrawlerProcess({"ADDONS": {"dedup.scrapy_plugin.Addon": 500}, **order.settings})
     process.crawl(Everything, url=order.url, chain=order.chain)
     process.start()

@@ -1,6 +1,5 @@
 """What happens to a crawl: each of these crawls, disturbs, and says whether that came in time."""
 
-import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from oracle.faults import ERRORS, Fault
 
 _TOO_LARGE = "File too large"
 # About as many as a crawl makes.
-_MOST_CALLS = {"write": 36, "replace": 2, "fsync": 12, "sql": 30, "commit": 8, "committed": 8}
+_MOST_CALLS = {"write": 36, "replace": 2, "sql": 30, "commit": 8, "committed": 8}
 
 
 @dataclass
@@ -30,9 +29,9 @@ class Disturber:
     def __post_init__(self) -> None:
         self._given = len(self.crawl.server.given)
 
-    def _began(self, **options: object) -> ForkServerProcess:
+    def _began(self) -> ForkServerProcess:
         """Start a crawl, and wait until some of its pages were given."""
-        process = self.crawl.start(**options)  # type: ignore[arg-type]
+        process = self.crawl.start()
         # A job that is resumed has fewer and fewer left.
         pages = len(self.crawl.scenario.contents.pages) // (3 if self.crawl.job else 1)
         self.crawl.wait_for_pages(process, self.rng.randint(1, pages))
@@ -59,8 +58,8 @@ class Disturber:
         """After the last pages, when the feeds and the ledger are closed."""
         return self._killed(self._nearly_ended())
 
-    def _nearly_ended(self, **options: float) -> ForkServerProcess:
-        process, server = self.crawl.start(**options), self.crawl.server
+    def _nearly_ended(self) -> ForkServerProcess:
+        process, server = self.crawl.start(), self.crawl.server
         given = -1
         while process.is_alive() and len(server.given) != given:
             given = len(server.given)
@@ -69,15 +68,13 @@ class Disturber:
         return process
 
     def planted_kill(self) -> bool:
-        calls = ("write", "write", "replace", "fsync", "sql", "commit", "committed")
+        calls = ("write", "write", "replace", "sql", "commit", "committed")
         return self._planted("kill", calls)
 
     def tear(self) -> bool:
         return self._planted("tear", ("write",))
 
     def _planted(self, does: str, calls: tuple[str, ...], times: int = 1) -> bool:
-        if not self.crawl.scenario.settings.get("DEDUP_FSYNC"):
-            calls = tuple(call for call in calls if call != "fsync")
         call = self.rng.choice(calls)
         under = self.crawl.feeds if call == "write" else self.crawl.folder
         if call == "write" and self.rng.random() < 0.4:
@@ -91,7 +88,7 @@ class Disturber:
 
     def error(self) -> bool:
         """A call fails, once or for a while."""
-        calls = ("write", "write", "write", "replace", "fsync", "sql", "commit")
+        calls = ("write", "write", "write", "replace", "sql", "commit")
         return self._planted(self.rng.choice(ERRORS), calls, self.rng.choice((1, 1, 3, 30)))
 
     def terminate(self) -> bool:
@@ -229,20 +226,6 @@ class Disturber:
         self._ended(self.crawl.start(changes=changes))
         return True
 
-    def power_failure(self) -> bool:
-        """The process dies, and what was not written to the disk is gone."""
-        begin = self.rng.choice((self._began, self._nearly_ended))
-        process = begin(slow_fsync=self.rng.choice((0, 0.02, 0.1)))
-        was_killed = self._killed(process)
-        if was_killed:
-            durable = {str(path): size for path, size in self.crawl.durable.items()}
-            for note in self.crawl.noted():
-                if "size" in note:
-                    durable[note["path"]] = max(durable.get(note["path"], 0), note["size"])
-            for path in self.crawl.paths():
-                os.truncate(path, durable.get(str(path), 0))
-        return was_killed
-
 
 @dataclass(frozen=True)
 class Disturbance:
@@ -257,7 +240,6 @@ DISTURBANCES: dict[str, Disturbance] = {
     "kill at the end": Disturbance(Disturber.kill_late, is_kill=True),
     "kill at a call": Disturbance(Disturber.planted_kill, is_kill=True),
     "tear": Disturbance(Disturber.tear, is_kill=True),
-    "power failure": Disturbance(Disturber.power_failure, is_kill=True),
     "ledger removed": Disturbance(Disturber.remove_ledger, is_kill=True),
     "error of a call": Disturbance(Disturber.error),
     "SIGTERM": Disturbance(Disturber.terminate),
@@ -274,5 +256,4 @@ DISTURBANCES: dict[str, Disturbance] = {
     "dry run": Disturbance(Disturber.dry_run),
 }
 # Most are kills; some disturbances are for scenarios that name them.
-WEIGHTS = {"kill": 10, "kill at a call": 8, "tear": 6, "kill at the end": 4,
-           "power failure": 0, "dry run": 0}  # fmt: skip
+WEIGHTS = {"kill": 10, "kill at a call": 8, "tear": 6, "kill at the end": 4, "dry run": 0}

@@ -7,12 +7,11 @@ import json
 import os
 import signal
 import sqlite3
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CALLS = ("write", "fsync", "replace", "sql", "commit", "committed")
+CALLS = ("write", "replace", "sql", "commit", "committed")
 ERRORS = ("ENOSPC", "EIO")
 
 
@@ -32,12 +31,11 @@ class Fault:
 class Planted:
     """Counts calls; fails the chosen ones, and notes that in a file."""
 
-    def __init__(self, fault: Fault | None, notes: Path, slow_fsync: float) -> None:
+    def __init__(self, fault: Fault | None, notes: Path) -> None:
         self._fault = fault
         self._notes = notes
-        self._slow_fsync = slow_fsync
         self._count = 0
-        self._fsync, self._write, self._open = os.fsync, os.write, os.open
+        self._write, self._open = os.write, os.open
 
     def plant(self) -> None:
         """Replace the calls in this process."""
@@ -64,13 +62,6 @@ class Planted:
             half = bytes(data)[: len(data) // 2]
             self.at("write", _path(descriptor), lambda: self._write(descriptor, half))
             return self._write(descriptor, data)
-
-        def fsyncs(descriptor: int) -> None:
-            self.at("fsync", _path(descriptor))
-            size = os.fstat(descriptor).st_size
-            time.sleep(self._slow_fsync)
-            self._fsync(descriptor)
-            self.note({"path": _path(descriptor), "size": size})
 
         def replaces(source: Any, target: Any, **options: Any) -> None:
             self.at("replace", os.fsdecode(target))
@@ -104,7 +95,7 @@ class Planted:
                 return result
 
         builtins.open = io.open = opens  # type: ignore[assignment]
-        os.write, os.fsync, os.replace = writes, fsyncs, replaces  # type: ignore[assignment]
+        os.write, os.replace = writes, replaces  # type: ignore[assignment]
         sqlite3.connect = connects  # type: ignore[assignment]
 
     def at(

@@ -21,5 +21,5 @@ from dedup.page import PageReader
 for name in ("DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE", "EXTENSIONS_BASE"):
     for path in getattr(default_settings, name):
         import_module(path.rpartition(".")[0])
-import_module("dedup.scrapy_plugin.extension")
+import_module("dedup.scrapy_plugin.middleware")
 PageReader(EXTRACTORS["trafilatura"], SimHash()).warm_up()

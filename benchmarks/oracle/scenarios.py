@@ -73,7 +73,7 @@ class Drawn:
         settings = {
             **SETTINGS,
             "DEDUP_WORKERS": workers,
-            "DEDUP_CHECKPOINT_INTERVAL": rng.choice((0, 0.02, 0.1, 0.1, 0.3)),
+            "CHECKPOINT_INTERVAL": rng.choice((600, 0.02, 0.1, 0.1, 0.3)),  # a fixed value of dedup
             "CONCURRENT_REQUESTS_PER_DOMAIN": rng.choice((2, 8, 16)),
             "ITEM_PIPELINES": {"oracle.crawls.Pipeline": rng.choice((300, 900))},
             **rng.choice(QUEUES),
@@ -148,12 +148,6 @@ def _duplicates(drawn: Drawn) -> Scenario:
     return drawn.scenario("plain", has_duplicates=True, disturbances=("tear",))
 
 
-def _fsync(drawn: Drawn) -> Scenario:
-    drawn.settings["DEDUP_FSYNC"] = True
-    drawn.feeds = drawn.rng.sample(LINES, drawn.rng.randint(1, 2))
-    return drawn.scenario("plain", disturbances=("power failure",) * 8)
-
-
 def _reports(drawn: Drawn) -> Scenario:
     drawn.settings["DEDUP_REPORT"] = "reports"
     drawn.count += 70  # so many texts do not fit into the memory that SQLite uses
@@ -177,7 +171,6 @@ SCENARIOS: dict[str, Callable[[Drawn], Scenario]] = {
     "items": _items,
     "links": _links,
     "duplicates": _duplicates,
-    "fsync": _fsync,
     "reports": _reports,
     "dry": _dry,
 }

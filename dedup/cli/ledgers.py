@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared.copying import copy_to_ledger
-from dedup.stores.shared.log import Log
 from dedup.stores.shared.log_url import LogUrl, without_secrets
-from dedup.stores.shared.places import open_log
+from dedup.stores.shared.places import open_server_log
+from dedup.stores.shared.server_log import ServerLog
 
 LEDGER_HELP = "the ledger of DEDUP_INDEX: a file, or the URL of a shared store"
 
@@ -62,11 +62,11 @@ def open_ledger(place: Path | LogUrl) -> Iterator[LedgerReader]:
         yield reader
 
 
-def with_log(place: LogUrl, use: Callable[[Log], Awaitable[T]]) -> T:
+def with_log(place: LogUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
     """Return what *use* does of the log at *place*, which is closed afterwards."""
 
     async def run() -> T:
-        log = open_log(place)
+        log = open_server_log(place)
         try:
             return await use(log)
         finally:

@@ -23,8 +23,8 @@ from dedup.record_field import FieldRecord
 from dedup.records import format_of_name
 from dedup.records.compressed import writing
 from dedup.records.lines import JsonLines
+from dedup.stores.edit import restoring
 from dedup.stores.reader import LedgerReader
-from dedup.stores.restore import restoring
 from dedup.text import printable
 from dedup.units import count_of
 

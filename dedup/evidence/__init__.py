@@ -15,7 +15,7 @@ from dedup.evidence.objection import (
     NORMAL,
     Demands,
     Objection,
-    names_differ,
+    names_agree,
     objection,
 )
 from dedup.evidence.visible_text import evidence_of
@@ -34,7 +34,7 @@ __all__ = [
     "digest_of_name",
     "digest_of_title",
     "evidence_of",
-    "names_differ",
+    "names_agree",
     "objection",
     "segments_of",
 ]

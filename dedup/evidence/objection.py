@@ -10,7 +10,8 @@ from dedup.evidence.names import KnownNames
 class Demands(NamedTuple):
     """What is asked of the evidence before a page is dropped.
 
-    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
+    *coverage*: below it, a main text says too little of its page; down to *named_coverage*, one of
+    *named_tokens* or more is enough if names agree. *longer*: a page that has so many
     times as much text as its original, or more, has content of its own; near-duplicates of which
     one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
     main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
@@ -21,6 +22,8 @@ class Demands(NamedTuple):
     longer: float
     titled_tokens: int
     titled_coverage: float = 0.9
+    named_tokens: int = 30
+    named_coverage: float = 0.4
 
     def are_met_by_text(self, tokens: int, coverage: float) -> bool:
         """Return whether an equal main text is enough, whatever the names of its pages are."""
@@ -60,7 +63,8 @@ def objection(
     what is known of those of *page*. A page that is ``None`` is a text of which nobody saw the
     page, which shows nothing that could be compared. The first of these holds:
 
-    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
+    1. A weak main text, of either page, is not enough, unless all that the pages show is equal, or
+       it is only a little too weak, and the pages have one name.
     2. A page that shows much more than its original has content of its own.
     3. Near-duplicates of which one has a much longer main text are none; where parts are found,
        the original may.
@@ -72,7 +76,11 @@ def objection(
         return Objection.WEAK if coverage < demands.coverage else None
     if is_exact and page.view == original.view:
         coverage = 1.0
-    elif coverage < demands.coverage:
+    elif coverage < demands.coverage and not (
+        coverage >= demands.named_coverage
+        and min(tokens, original_tokens) >= demands.named_tokens
+        and names_agree(page, original, names)
+    ):
         return Objection.WEAK
     elif page.size >= demands.longer * original.size:
         return Objection.LONGER
@@ -81,7 +89,7 @@ def objection(
     length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
     if length is Objection.LONGER or (length and not finds_parts):
         return length
-    return Objection.TITLE if names_differ(page, original, names) else None
+    return Objection.TITLE if names_agree(page, original, names) is False else None
 
 
 def _least_coverage(*pages: Evidence | None) -> float:
@@ -95,12 +103,11 @@ def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection
     return Objection.SHORTER if original_tokens >= longer * tokens else None
 
 
-def names_differ(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool:
-    """Return whether neither the titles nor the headlines of two pages agree.
+def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:
+    """Return whether the titles or the headlines of two pages agree.
 
-    They agree if the original's has all segments that are the page's own. What one of them lacks
-    does not count; without anything to compare, they do not differ. Nor does a common name that
-    both have, since most pages of the host have it.
+    They do if the original's has all segments that are the page's own. ``None`` if there is nothing
+    to compare: what one of them lacks does not count, nor a common name that both have.
     """
     agreements = []
     for name, other in ((page.title, original.title), (page.headline, original.headline)):
@@ -110,4 +117,4 @@ def names_differ(page: Evidence, original: Evidence, known: KnownNames | None = 
             own = segments if known is None else segments & known.own
             is_equal = bool(own) and own <= others and len(others) <= len(segments)
             agreements.append(is_equal and not is_common)
-    return bool(agreements) and not any(agreements)
+    return any(agreements) if agreements else None

@@ -1,234 +1,406 @@
-"""The exact index over fingerprints, at any Hamming distance."""
+"""The exact index over fingerprints: sorted tables, and a short tail that is compared in full."""
 
 import os
-from collections.abc import Iterator
-from functools import partial
+from array import array
+from bisect import insort
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from math import isqrt
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, Self
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, run_positions_in_parts, sort_unique, unique_pairs
 from dedup.index.array_file import read_file, write_file
-from dedup.index.base import LAST_PAGE, Match, page_number
-from dedup.index.compact import CompactIndex
-from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
-from dedup.index.growing import GrowingIndex
-from dedup.index.pairs import (
-    batch_matches,
-    chunks,
-    nearest_of_many,
-    page_pairs,
-    pairs_by_lookup,
-    pairs_by_sorting,
-)
+from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
+from dedup.index.sorted_table import Block, SortedTable, best_blocks, scan_cost
 from dedup.methods.arguments import is_number
+from dedup.methods.fingerprints import Fingerprints
 
-# Up to this distance, sorting finds all pairs faster than look-ups.
-_MOST_PERMUTED = 3
+# The page of a fingerprint that was discarded: higher than any other.
+_NO_PAGE = LAST_PAGE + 1
+_SHORTEST_TAIL = 1 << 10
+
+# Of a query in a batch: with more candidates, it is faster by itself.
+_MOST_IN_BATCH = 1 << 11
+_BATCH = 1 << 12
 
 
-class HammingIndex(GrowingIndex):
-    """The growing index, with what batches and researchers need besides.
+class HammingIndex(Index):
+    """Finds fingerprints within a Hamming distance. Exact: misses no match and invents none.
 
-    New fingerprints go into the growing form, buckets by blocks of bits. `compact` moves them all
-    into the compact form, sorted arrays of a third of the size, which is also the form of files.
-    Fingerprints that are added later go into a new growing form beside it.
+    There is one sorted table for each block of bits (`best_blocks`), which has each fingerprint
+    once. New ones are in a short unsorted tail, until the tables take them in. Whenever the number
+    of fingerprints has doubled, the blocks are chosen again by a sample: the runs of real text are
+    long, and ask for wider blocks. While a scan is cheaper, there are no tables.
+
+    For use by one thread at a time.
 
     Sources: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3; Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing",
-    CVPR 2012.
+    CVPR 2012, section 3.
     """
 
-    def __init__(
-        self,
-        bits: int = 64,
-        max_distance: int = 3,
-        *,
-        expected_size: int = 1_000_000,
-        design: Design | None = None,
-        compact_design: Design | None = None,
-    ) -> None:
-        """Create an empty index as `GrowingIndex` does.
+    loaded_at_once = 1 << 40  # one call that builds the tables is fastest
 
-        *compact_design*: any design, for the compact form. By default two halves that are probed at
-        a radius up to distance 3, and beyond that the design of the growing form.
+    def __init__(self, bits: int = 64, max_distance: int = 3) -> None:
+        """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
+
+        *max_distance* is inclusive, from 0 to *bits* - 1. Raises ValueError if one is out of range.
         """
-        super().__init__(bits, max_distance, expected_size=expected_size, design=design)
-        self.compact_design = compact_design or (
-            multi_index(self.bits, self.max_distance, 2) if max_distance <= 3 else self.design
-        )
-        self._check_design("compact_design", self.compact_design)
-        self._compact: CompactIndex | None = None
-
-    def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Return each fingerprint's nearest page and its distance, shape (n,); -1 for none."""
-        return nearest_of_many(self, self._prints.array(fingerprints))
-
-    def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
-        """Return the nearest page; if there is none, store *sketch* and return ``None``."""
-        match = self.query(sketch)
-        if match is None:
-            number = page_number(page, self._next_page)
-            self._store(sketch, number, is_new=True)
-            self._next_page = max(self._next_page, number + 1)
-        return match
-
-    def check_and_add_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Call `check_and_add` for each in order; return arrays as `query_many` does."""
-        rows = self._prints.array(fingerprints)
-        found = [self.check_and_add(value) for value in self._prints.integers(rows)]
-        pages = np.array([match.page if match else -1 for match in found], np.int64)
-        return pages, np.array([match.distance if match else -1 for match in found], np.int64)
-
-    def remove(self, page: int) -> None:
-        """Remove *page* after a search through all page numbers.
-
-        Its memory is used again but not returned to the system. Raises KeyError if *page* is not
-        stored.
-        """
-        rows, pages = self._everything()
-        of_page = rows[pages == page] if is_number(page) and 0 <= page <= LAST_PAGE else rows[:0]
-        if not len(of_page):
-            raise KeyError(f"page {page!r} is not stored")
-        for fingerprint in self._prints.integers(of_page):
-            self.discard(fingerprint, page)
-
-    def discard(self, sketch: int, page: int) -> bool:
-        is_stored = super().discard(sketch, page)
-        if self._compact is None:
-            return is_stored
-        return self._compact.discard(np.uint64(sketch), page) or is_stored
-
-    def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield arrays of batch numbers, pages and distances of all matches with a new batch.
-
-        Indexes the batch and reads the stored fingerprints once.
-
-        Source: Manku et al. 2007, section 4.
-        """
-        batch = self._empty()
-        batch.add_many(fingerprints)
-        return batch_matches(batch, list(self._parts()))
-
-    def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield arrays of lower pages, higher pages and distances of all pairs that match."""
-        near = partial(pairs_by_lookup, index=self._empty())
-        if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
-            design = permuted_tables(self.bits, self.max_distance, self.max_distance + 2)
-            near = partial(pairs_by_sorting, design=design)
-        yield from page_pairs(*self._everything(), near)
-
-    def _empty(self) -> GrowingIndex:
-        return GrowingIndex(self.bits, self.max_distance, design=self.design)
-
-    def compact(self) -> None:
-        """Move all fingerprints into the compact form.
-
-        Raises ValueError for fingerprints of more than 64 bits, which have no such form.
-        """
-        if self.bits > 64:
-            raise ValueError(f"the compact form is for up to 64 bits, got {self.bits}")
-        rows, pages = self._everything()
-        self._compact = CompactIndex.build(self.compact_design, rows, pages)
+        super().__init__()
+        self._prints = Fingerprints(bits)
+        if not (is_number(max_distance) and 0 <= max_distance < bits):
+            raise ValueError(f"max_distance must be from 0 to {bits - 1}, got {max_distance!r}")
+        self.bits, self.max_distance = int(bits), int(max_distance)
+        self._blocks: list[Block] = []
+        self._chosen_for = 0
         self._clear()
 
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the page and fingerprint of everything stored, by page."""
-        rows, pages = self._everything()
-        order = np.argsort(pages, kind="stable")
-        for _, places in chunks(order):
-            yield from zip(pages[places].tolist(), self._prints.integers(rows[places]), strict=True)
+    def _clear(self) -> None:
+        # By place, with room for more: fingerprints, and the oldest page of each.
+        self._rows, self._pages = self._prints.array([]), np.empty(0, np.uint32)
+        # Those before `_sorted` are in the tables, each fingerprint once.
+        self._used = self._sorted = self._count = 0
+        self._tables = [SortedTable(self.bits, block) for block in self._blocks]
+        # The further pages of fingerprints in the tables, sorted.
+        self._further: dict[int, array[int]] = {}
 
-    def __len__(self) -> int:
-        return super().__len__() + (0 if self._compact is None else len(self._compact))
+    def add_many(self, sketches: Any, pages: Any = None) -> Array:
+        """Store many fingerprints; return their page numbers, shape (n,), uint32.
+
+        *sketches*: an array, integers, or `Packed` bytes from `FingerprintMethod.to_bytes`.
+        """
+        return super().add_many(self._prints.array(sketches), pages)
+
+    def _store(self, sketch: int, page: int) -> None:
+        row = self._prints.row(self._prints.to_integer(sketch))
+        self._make_room(1)
+        self._rows[self._used], self._pages[self._used] = row, page
+        self._used += 1
+        self._count += 1
+
+    def _store_many(self, sketches: Array, pages: Array) -> None:
+        self._make_room(len(sketches))
+        end = self._used + len(sketches)
+        self._rows[self._used : end], self._pages[self._used : end] = sketches, pages
+        self._used = end
+        self._count += len(sketches)
+        if self._tail_is_long():
+            self._merge()
+
+    def _tail_is_long(self) -> bool:
+        # To scan a tail of twice the length takes as much time as to merge one of half of it.
+        return self._used - self._sorted >= max(_SHORTEST_TAIL, 8 * isqrt(self._sorted))
+
+    def _make_room(self, count: int) -> None:
+        if self._tail_is_long():
+            self._merge()
+        end = self._used + count
+        if end > len(self._rows):
+            size = max(64, end + len(self._rows) // 8)
+            self._rows, self._pages = _resized(self._rows, size), _resized(self._pages, size)
+
+    def _merge(self) -> None:
+        """Take the tail into the tables, or everything into new ones."""
+        gone = np.count_nonzero(self._pages[: self._used] == _NO_PAGE)
+        if self._choose_blocks() or 4 * gone > self._used:
+            rows, pages = self._everything()
+            self._clear()
+            self._count = len(rows)
+        else:
+            is_stored = self._pages[self._sorted : self._used] != _NO_PAGE
+            rows = self._rows[self._sorted : self._used][is_stored]
+            pages = self._pages[self._sorted : self._used][is_stored]
+        if self._tables:
+            rows, pages = self._take_repeats(rows, pages)
+        for table in self._tables:
+            table.insert(rows, self._sorted)
+        end = self._sorted + len(rows)
+        if end > len(self._rows):
+            self._rows, self._pages = _resized(self._rows, end), _resized(self._pages, end)
+        self._rows[self._sorted : end], self._pages[self._sorted : end] = rows, pages
+        self._used = self._sorted = end
+
+    def _take_repeats(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Return those of *rows* that are new, each once with its oldest page; keep the others."""
+        by_page = pages.argsort(kind="stable")
+        rows, pages = rows[by_page], pages[by_page]
+        _, firsts = np.unique(rows, axis=0, return_index=True)
+        which, places = self._equal(rows)
+        is_new = np.zeros(len(rows), np.bool_)
+        is_new[firsts] = True
+        is_new[which] = False
+        stored_at = dict(zip(which.tolist(), places.tolist(), strict=True))
+        for number in np.flatnonzero(~is_new).tolist():
+            page = int(pages[number])
+            if (place := stored_at.get(number)) is not None:
+                oldest, page = sorted((page, int(self._pages[place])))
+                self._pages[place] = oldest
+            if page != _NO_PAGE:
+                [fingerprint] = self._prints.integers(rows[number : number + 1])
+                insort(self._further.setdefault(fingerprint, array("I")), page)
+        return rows[is_new], pages[is_new]
+
+    def _equal(self, rows: Array) -> tuple[Array, Array]:
+        """Return numbers of *rows* and the places of their fingerprints in the tables."""
+        table = self._tables[0]
+        which, places = table.equal(table.keys_of(rows))
+        is_equal = self._prints.distances(rows[which], self._rows[places]) == 0
+        return which[is_equal], places[is_equal]
+
+    def _choose_blocks(self) -> bool:
+        """Choose the blocks again if there are twice as many; return whether others are better."""
+        if self._used < max(1, 2 * self._chosen_for):
+            return False
+        self._chosen_for, before = self._used, self._blocks
+        self._blocks = best_blocks(self.bits, self.max_distance, self._rows[: self._used])
+        return self._blocks != before
+
+    def discard(self, sketch: int, page: int) -> bool:
+        fingerprint = self._prints.to_integer(sketch)
+        for place in self._places_of(fingerprint).tolist():
+            further = self._further.get(fingerprint) if place < self._sorted else None
+            if self._pages[place] == page:
+                self._pages[place] = further.pop(0) if further else _NO_PAGE
+            elif further and page in further:
+                further.remove(page)
+            else:
+                continue
+            if further is not None and not further:
+                del self._further[fingerprint]
+            self._count -= 1
+            return True
+        return False
+
+    def _places_of(self, fingerprint: int) -> Array:
+        """Return all places of a fingerprint, in the tables and then in the tail."""
+        row = self._prints.row(fingerprint)
+        first = self._first_scanned
+        of_tail = first + np.flatnonzero(self._prints.equal(self._rows[first : self._used], row))
+        if not self._tables:
+            return of_tail
+        _, places = self._equal(self._prints.array([fingerprint]))
+        return np.append(places, of_tail)
 
     @property
-    def nbytes(self) -> int:
-        return super().nbytes + (0 if self._compact is None else self._compact.nbytes)
+    def _first_scanned(self) -> int:
+        return self._sorted if self._tables else 0
 
-    def describe(self, size: int) -> str:
-        """Return how *size* fingerprints are searched and at what cost: a line for each form."""
-        growing = growing_form_bytes(self.design, size)
-        lines = [f"growing, {self.design.describe(size)}, about {growing:.0f} bytes each"]
-        if self.bits <= 64:
-            compact = CompactIndex.bytes_per_fingerprint(self.compact_design)
-            lines.append(f"compact, {self.compact_design.describe(size)}, {compact} bytes each")
-        return "\n".join(lines)
+    # Queries
+
+    def query(self, sketch: int, counts: PageFilter | None = None) -> Match | None:
+        """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
+
+        *counts* says which pages to consider; by default all.
+
+        >>> index = HammingIndex(64, 3)
+        >>> index.add(0b1000)
+        0
+        >>> index.query(0b1100)
+        Match(page=0, distance=1)
+
+        Raises ValueError for a fingerprint of more than *bits* bits.
+        """
+        return self._nearest(*self._near(self._prints.to_integer(sketch)), counts)
+
+    def query_all(self, sketch: int) -> list[Match]:
+        return list(self._in_order(*self._near(self._prints.to_integer(sketch))))
+
+    def nearest_beyond(
+        self, sketches: Iterable[int], within: float, counts: PageFilter | None = None
+    ) -> Iterator[Match | None]:
+        """Yield the nearest page beyond *max_distance* and up to *within* for each fingerprint.
+
+        Exact: each is compared with all stored fingerprints.
+        """
+        for sketch in sketches:
+            row = self._prints.row(self._prints.to_integer(sketch))
+            places, distances = self._scan(0, row, int(min(within, self.bits)))
+            is_beyond = distances > self.max_distance
+            yield self._nearest(places[is_beyond], distances[is_beyond], counts)
+
+    def _nearest(self, places: Array, distances: Array, counts: PageFilter | None) -> Match | None:
+        if not len(places):
+            return None
+        least = distances.min()
+        page = int(self._pages[places[distances == least]].min())
+        if counts is None or counts(page):
+            return Match(page, int(least))
+        others = islice(self._in_order(places, distances), 1, None)
+        return next((match for match in others if counts(match.page)), None)
+
+    def _in_order(self, places: Array, distances: Array) -> Iterator[Match]:
+        """Yield the matches at these places, the nearest first, ties by page number."""
+        which, pages = self._with_further(places)
+        distances = distances[which]
+        # There may be thousands, of which one of the first counts.
+        for number in np.lexsort((pages, distances)):
+            yield Match(int(pages[number]), int(distances[number]))
+
+    def _with_further(self, places: Array) -> tuple[Array, Array]:
+        """Return numbers of *places* and all pages there."""
+        which, pages = [np.arange(len(places))], [self._pages[places]]
+        if self._further:
+            for number, fingerprint in enumerate(self._prints.integers(self._rows[places])):
+                if places[number] < self._sorted and fingerprint in self._further:
+                    pages.append(np.frombuffer(self._further[fingerprint], np.uint32))
+                    which.append(np.full(len(pages[-1]), number))
+        return np.concatenate(which), np.concatenate(pages)
+
+    def _near(self, fingerprint: int) -> tuple[Array, Array]:
+        """Return places and distances of all fingerprints within the threshold."""
+        row = self._prints.row(fingerprint)
+        keys = [table.key(fingerprint) for table in self._tables]
+        candidates = [table.candidates(key) for table, key in zip(self._tables, keys, strict=True)]
+        if not keys or sum(cost for _, cost in candidates) > scan_cost(self._used):
+            return self._scan(0, row, self.max_distance)
+        of_tail, distances = self._scan(self._sorted, row, self.max_distance)
+        near = [
+            table.near(key, where, self.max_distance)
+            for table, key, (where, _) in zip(self._tables, keys, candidates, strict=True)
+        ]
+        places = sort_unique(np.concatenate(near))
+        if not len(places):
+            return of_tail, distances
+        places = np.append(places, of_tail)
+        distances = self._prints.distances(self._rows[places], row)
+        is_match = (distances <= self.max_distance) & (self._pages[places] != _NO_PAGE)
+        return places[is_match], distances[is_match]
+
+    def _scan(self, first: int, row: Any, max_distance: int) -> tuple[Array, Array]:
+        """Return places, from *first* on, and distances of the fingerprints within the distance."""
+        distances = self._prints.distances(self._rows[first : self._used], row)
+        near = np.flatnonzero(distances <= max_distance)
+        distances = distances[near]
+        near += first
+        is_stored = self._pages[near] != _NO_PAGE
+        return near[is_stored], distances[is_stored]
+
+    def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
+        """Return each fingerprint's nearest page and its distance, shape (n,), int64; -1 for none.
+
+        The answers of `query`; where few are near, in a fraction of the time.
+        """
+        rows = self._prints.array(fingerprints)
+        pages, distances = np.full((2, len(rows)), -1)
+        for start, owners, places, found in self._blocks_of_matches(rows):
+            of_places = self._pages[places]
+            order = np.lexsort((of_places, found, owners))
+            owners, firsts = np.unique(owners[order], return_index=True)
+            pages[start + owners] = of_places[order[firsts]]
+            distances[start + owners] = found[order[firsts]]
+        return pages, distances
+
+    def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield numbers of *fingerprints*, pages and distances of all matches, in blocks."""
+        rows = self._prints.array(fingerprints)
+        for start, owners, places, distances in self._blocks_of_matches(rows):
+            which, pages = self._with_further(places)
+            yield start + owners[which], pages, distances[which]
+
+    def _blocks_of_matches(self, rows: Array) -> Iterator[tuple[int, Array, Array, Array]]:
+        for start in range(0, len(rows), _BATCH):
+            yield start, *self._near_of_many(rows[start : start + _BATCH])
+
+    def _near_of_many(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return numbers of *rows*, places and distances of all matches, each pair once."""
+        keys = [table.keys_of(rows) for table in self._tables]
+        runs = [table.runs(of_rows) for table, of_rows in zip(self._tables, keys, strict=True)]
+        is_alone = np.ones(len(rows), np.bool_)
+        if runs:
+            is_alone = np.sum([sizes.sum(axis=1) for _, sizes in runs], axis=0) > _MOST_IN_BATCH
+        found = []
+        for number, alone in enumerate(is_alone.tolist()):
+            if alone:
+                [fingerprint] = self._prints.integers(rows[number : number + 1])
+                places, distances = self._near(fingerprint)
+            else:
+                places, distances = self._scan(self._sorted, rows[number], self.max_distance)
+            found.append((np.full(len(places), number), places, distances))
+        in_tables = []
+        for table, of_rows, (starts, sizes) in zip(self._tables, keys, runs, strict=True):
+            sizes[is_alone] = 0
+            for probes, at in run_positions_in_parts(starts.ravel(), sizes.ravel()):
+                owners = probes // sizes.shape[1]
+                near = np.bitwise_count(table.keys[at] ^ of_rows[owners]) <= self.max_distance
+                in_tables.append((owners[near], table.places[at[near]]))
+        if in_tables:
+            owners, places = unique_pairs(*map(np.concatenate, zip(*in_tables, strict=True)))
+            distances = self._prints.distances(self._rows[places], rows[owners])
+            is_match = (distances <= self.max_distance) & (self._pages[places] != _NO_PAGE)
+            found.append((owners[is_match], places[is_match], distances[is_match]))
+        owners, places, distances = map(np.concatenate, zip(*found, strict=True))
+        return owners, places, distances
+
+    def _everything(self) -> tuple[Array, Array]:
+        """Return all fingerprints and their pages, in no particular order."""
+        is_stored = self._pages[: self._used] != _NO_PAGE
+        rows, pages = self._rows[: self._used][is_stored], self._pages[: self._used][is_stored]
+        repeated, further = self._repeats()
+        return np.concatenate([rows, repeated]), np.concatenate([pages, further])
+
+    def _repeats(self) -> tuple[Array, Array]:
+        """Return the fingerprints with further pages, once for each, and these pages."""
+        counts = [len(pages) for pages in self._further.values()]
+        further = [page for pages in self._further.values() for page in pages]
+        repeated = np.repeat(self._prints.array(self._further), counts, axis=0)
+        return repeated, np.array(further, np.uint32)
+
+    # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all fingerprints to the file *path*, in the compact form up to 64 bits.
+        """Write the index to the file *path*, which `load` maps into memory.
 
         Writes a temporary file and replaces *path* atomically: a crash leaves the old file.
         """
-        rows, pages = self._everything()
-        if self.bits <= 64:
-            arrays = CompactIndex.build(self.compact_design, rows, pages).arrays
-        else:
-            arrays = [pages, rows]
+        self._merge()
+        arrays = [self._rows[: self._used], self._pages[: self._used], *self._repeats()]
+        for table in self._tables:
+            arrays += [table.keys, table.places, table.starts]
         header = {
-            "bits": self.bits,
-            "max_distance": self.max_distance,
-            "design": _as_json(self.design),
-            "compact_design": _as_json(self.compact_design),
-            "next_page": self._next_page,
-        }
+            "bits": self.bits, "max_distance": self.max_distance, "next_page": self._next_page,
+            "blocks": self._blocks, "chosen_for": self._chosen_for, "count": self._count,
+        }  # fmt: skip
         write_file(Path(path), header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the index in a file written by `save`, with its arrays mapped into memory.
+        """Return the index in a file written by `save`; what it changes is not written back.
 
         Raises ValueError if the file is not such a file, is damaged or has another version, and
         OSError if it cannot be read.
         """
-        header, arrays = read_file(Path(path))
-        shape = header["bits"], header["max_distance"]
-        index = cls(
-            *shape,
-            design=_from_json(*shape, header["design"]),
-            compact_design=_from_json(*shape, header["compact_design"]),
-        )
-        if index.bits <= 64:
-            index._compact = CompactIndex(index.compact_design, arrays)
-        else:
-            pages, rows = arrays
-            index.add_many(rows, pages)
-        index._next_page = header["next_page"]
+        header, [rows, pages, repeated, further, *of_tables] = read_file(Path(path))
+        index = cls(header["bits"], header["max_distance"])
+        index._next_page, index._chosen_for = header["next_page"], header["chosen_for"]
+        index._blocks = [(start, width, radius) for start, width, radius in header["blocks"]]
+        index._clear()
+        index._rows, index._pages, index._count = rows, pages, header["count"]
+        index._used = index._sorted = len(rows)
+        integers = index._prints.integers(repeated)
+        for fingerprint, page in zip(integers, further.tolist(), strict=True):
+            index._further.setdefault(fingerprint, array("I")).append(page)
+        for table, arrays in zip(
+            index._tables, zip(*[iter(of_tables)] * 3, strict=True), strict=True
+        ):
+            table.keys, table.places, table.starts = arrays
         return index
 
-    def _matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
-        found = self._stored.matches(fingerprint, nearest=nearest)
-        if self._compact is None:
-            return found
-        row = self._prints.row(fingerprint)[None]
-        _, *more = self._compact.matches_of_many(row, nearest=nearest)
-        pages, distances = map(np.concatenate, zip(found, more, strict=True))
-        return pages, distances
+    def __len__(self) -> int:
+        return self._count
 
-    def matches_of_many(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        found = self._stored.matches_of_many(rows, nearest=nearest)
-        if self._compact is None:
-            return found
-        more = self._compact.matches_of_many(rows, nearest=nearest)
-        owners, pages, distances = map(np.concatenate, zip(found, more, strict=True))
-        return owners, pages, distances
-
-    def _parts(self) -> Iterator[tuple[Array, Array]]:
-        if self._compact is not None:
-            yield self._compact.everything()
-        yield self._stored.everything()
-
-    def _everything(self) -> tuple[Array, Array]:
-        rows, pages = map(np.concatenate, zip(*self._parts(), strict=True))
-        return rows, pages
+    @property
+    def nbytes(self) -> int:
+        further = sum(map(getsizeof, self._further.values()))
+        tables = sum(table.nbytes for table in self._tables)
+        return self._rows.nbytes + self._pages.nbytes + tables + further
 
 
-def _as_json(design: Design) -> Any:
-    return [design.name, [[table.segments, table.radius] for table in design.tables]]
-
-
-def _from_json(bits: int, max_distance: int, described: Any) -> Design:
-    name, tables = described
-    tables = tuple(Table(tuple(map(tuple, segments)), radius) for segments, radius in tables)
-    return Design(name, bits, max_distance, tables)
+def _resized(values: Array, size: int) -> Array:
+    """Return a copy of *values* with room for *size*."""
+    array = np.empty((size, *values.shape[1:]), values.dtype)
+    array[: len(values)] = values[:size]
+    return array

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dedup.scrapy_plugin.addon import Addon as Addon
-    from dedup.scrapy_plugin.backpressure import DownloaderMiddleware as DownloaderMiddleware
     from dedup.scrapy_plugin.exceptions import DuplicatePage as DuplicatePage
     from dedup.scrapy_plugin.exceptions import ExactDuplicate as ExactDuplicate
     from dedup.scrapy_plugin.exceptions import NearDuplicate as NearDuplicate
     from dedup.scrapy_plugin.exceptions import RepeatedPage as RepeatedPage
     from dedup.scrapy_plugin.exceptions import UnchangedPage as UnchangedPage
-    from dedup.scrapy_plugin.extension import Extension as Extension
+    from dedup.scrapy_plugin.middleware import DownloaderMiddleware as DownloaderMiddleware
     from dedup.scrapy_plugin.middleware import InnerSpiderMiddleware as InnerSpiderMiddleware
     from dedup.scrapy_plugin.middleware import SpiderMiddleware as SpiderMiddleware
     from dedup.scrapy_plugin.order import PreferenceQueue as PreferenceQueue
     from dedup.scrapy_plugin.pipeline import ItemPipeline as ItemPipeline
+    from dedup.scrapy_plugin.plugin import Extension as Extension
 
 _MODULES = {
     "Addon": "addon",
-    "DownloaderMiddleware": "backpressure",
+    "DownloaderMiddleware": "middleware",
     "DuplicatePage": "exceptions",
     "ExactDuplicate": "exceptions",
-    "Extension": "extension",
+    "Extension": "plugin",
     "InnerSpiderMiddleware": "middleware",
     "ItemPipeline": "pipeline",
     "NearDuplicate": "exceptions",

@@ -22,10 +22,13 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        from dedup.scrapy_plugin.backpressure import DownloaderMiddleware
-        from dedup.scrapy_plugin.extension import Extension
-        from dedup.scrapy_plugin.middleware import InnerSpiderMiddleware, SpiderMiddleware
+        from dedup.scrapy_plugin.middleware import (
+            DownloaderMiddleware,
+            InnerSpiderMiddleware,
+            SpiderMiddleware,
+        )
         from dedup.scrapy_plugin.pipeline import ItemPipeline
+        from dedup.scrapy_plugin.plugin import Extension
 
         for setting, component, order in (
             ("EXTENSIONS", Extension, EXTENSION_ORDER),

@@ -1,6 +1,7 @@
 """Pages that name another one as their canonical page: they wait for it, and give way to it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from scrapy.utils.response import get_base_url
 from dedup.canonical import canonical_of
 from dedup.preference import are_same_url
 from dedup.scopes import domain
-from dedup.scrapy_plugin.gone import GoneResponses
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
 
 if TYPE_CHECKING:
@@ -32,6 +33,17 @@ def canonical_url(response: Response) -> str | None:
     return canonical_of(html, base, headers)
 
 
+@dataclass(slots=True, eq=False)
+class _OnItsWay:
+    """A request between the scheduler and the verdict on its page."""
+
+    waits_for: "_OnItsWay | None" = None
+    has_arrived: bool = False
+    has_ended: bool = False
+    calls: list[Callable[[], None]] = field(default_factory=list)
+    """Those to be made when it has ended."""
+
+
 class Canonicals:
     """Has a page wait for the canonical page that it names, which may be stored in its place.
 
@@ -43,7 +55,6 @@ class Canonicals:
     def __init__(
         self,
         crawler: "Crawler",
-        gone: GoneResponses,
         notices: Notices,
         *,
         timeout: float,
@@ -51,17 +62,13 @@ class Canonicals:
     ) -> None:
         """Create it; *timeout*: seconds. *count* is called with the names of counters."""
         self._crawler = crawler
-        self._gone = gone
         self._notices = notices
         self._timeout = timeout
         self._count = count
         self._most_bytes = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") // 2
-        # By the fingerprints of their requests.
-        self._on_their_way: set[bytes] = set()
-        self._arrived: set[bytes] = set()
-        self._waiting: dict[bytes, bytes] = {}
-        self._bytes_waiting = 0
-        self._to_call: dict[bytes, list[Callable[[], None]]] = {}
+        self._bytes_waiting = self._waiting = 0
+        # By the fingerprints of the requests.
+        self._on_their_way: dict[bytes, _OnItsWay] = {}
 
     @staticmethod
     def named_by(response: Response) -> str | None:
@@ -74,70 +81,64 @@ class Canonicals:
             return None
         return url if domain(url) == domain(response.url) else None
 
-    def request_comes(self, request: Request, *, is_accepted: bool) -> None:
+    def request_comes(self, request: Request, is_accepted: bool) -> None:
         """*request* has come to the scheduler, which takes it, or filters it."""
         for url in request.meta.get("redirect_urls", ())[-1:]:
             self.request_ends(Request(url))
         if is_accepted and len(self._on_their_way) < _MOST_KNOWN and (key := self._key(request)):
-            self._on_their_way.add(key)
+            self._on_their_way.setdefault(key, _OnItsWay())
 
     def response_arrives(self, response: Response) -> None:
         """The callback of *response* is about to run."""
-        key = response.request and self._key(response.request)
-        if key in self._on_their_way:
-            assert key
-            self._arrived.add(key)
+        if on_its_way := self._known(response.request):
+            on_its_way.has_arrived = True
 
     def request_ends(self, request: Request | None) -> None:
         """The page of *request* is judged, or will never be."""
-        if request is None or not self._on_their_way:
-            return
-        key = self._key(request)
-        if key in self._on_their_way:
-            assert key
-            self._on_their_way.discard(key)
-            self._arrived.discard(key)
-            for call in self._to_call.pop(key, ()):
+        if on_its_way := self._known(request, forget=True):
+            on_its_way.has_ended = True
+            for call in on_its_way.calls:
                 call()
+
+    def _known(self, request: Request | None, *, forget: bool = False) -> _OnItsWay | None:
+        if not (request and self._on_their_way and (key := self._key(request))):
+            return None
+        return self._on_their_way.pop(key, None) if forget else self._on_their_way.get(key)
 
     async def wait_for(self, url: str, response: Response) -> None:
         """Wait for the page at *url*, which *response* names, while it is on its way."""
-        page = response.request and self._key(response.request)
-        canonical = self._key(Request(url))
+        page, canonical = self._known(response.request), self._known(Request(url))
+        if not (self._timeout and page and canonical) or page.waits_for:
+            return
+        last = canonical
+        while last is not page and last.waits_for:
+            last = last.waits_for
+        if last is page:
+            return
         size = max(len(response.body), 1024)
-        if not (self._timeout and page and canonical in self._on_their_way):
-            return
-        assert canonical
-        if page in self._waiting or self._waits_for(canonical, page):
-            return
-        if len(self._waiting) >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
+        if self._waiting >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
             self._count("canonicals/too_many")
             return
         self._count("canonicals/waited")
-        self._waiting[page] = canonical
+        page.waits_for = canonical
+        self._waiting += 1
         self._bytes_waiting += size
         try:
             await self._wait(canonical)
         finally:
             self._bytes_waiting -= size
-            del self._waiting[page]
+            self._waiting -= 1
+            page.waits_for = None
 
-    def _waits_for(self, waiting: bytes, page: bytes) -> bool:
-        """Return whether *waiting* is *page*, or waits for it, maybe by way of others."""
-        while waiting != page and waiting in self._waiting:
-            waiting = self._waiting[waiting]
-        return waiting == page
-
-    async def _wait(self, canonical: bytes) -> None:
-        begin = monotonic()
-        while canonical in self._on_their_way:
-            left = self._timeout - (monotonic() - begin)
+    async def _wait(self, canonical: _OnItsWay) -> None:
+        until = monotonic() + self._timeout
+        while not canonical.has_ended:
+            left = until - monotonic()
             if left <= 0:
                 self._count("canonicals/late")
                 return
-            calls = self._to_call.setdefault(canonical, [])
-            await self._gone.wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append)
-            if canonical not in self._arrived and not self._may_come:
+            await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), canonical.calls.append)
+            if not (canonical.has_arrived or self._may_come):
                 return
 
     @property

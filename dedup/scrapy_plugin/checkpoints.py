@@ -1,88 +1,151 @@
-"""Checkpoints: when the ledger is written."""
+"""Checkpoints: when the store is told what is stored, and what other crawls have stored."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.report.texts import TextStore
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.feeds import Disk, Feeds
-from dedup.stores import LedgerError, News, Store, finished
+from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.store_outage import StoreOutage
+from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
+from dedup.stores.base import StoreState
+from dedup.stores.shared.log_url import without_secrets
+from dedup.stores.shared.store import SharedStore
 from dedup.units import Count
 
 logger = get_logger(__name__)
 
-SECONDS_FOR_FEEDS = 1200.0
+FEEDS_HELD_BACK = "dedup_feeds_held_back"
+"""The finish reason of a crawl that shares a store, and stores items in the end only."""
+_SECONDS_FOR_FEEDS = 1200.0
 """How long the end of a crawl waits for feeds to be uploaded."""
 _SECONDS_IN_SILENCE = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """When and how a store is told what is stored.
-
-    *interval*: seconds between two checkpoints, 0 for one at the end of the crawl only. *fsync*:
-    have the system write to the disk. *waits_for_feeds*: items are safe when their feeds are.
-    """
-
-    interval: float
-    fsync: bool
-    waits_for_feeds: bool
+# How long the end of a crawl waits for a store that is down, and for it to take the report.
+_SECONDS_FOR_THE_REST = 10.0
+_SECONDS_TO_LEAVE = 30.0
 
 
 class Checkpoints:
-    """Writes the ledger, always after the feeds: what it says is stored has left the process.
+    """Tells the store what is stored, always after the feeds: what it knows has left the process.
 
-    Each checkpoint takes what was committed so far, flushes the open feeds, and then writes that in
-    one transaction, in a thread. If one of these fails, nothing is written, and the next checkpoint
-    tries again. Feeds that cannot be flushed put all off until they are closed, and stored. All
-    this about feeds does not hold where items are safe once they have passed the pipelines.
+    Each checkpoint takes what was committed so far, flushes the open feeds, and then has the store
+    write that, all or nothing: a ledger in a thread; a store that crawls share on the event loop,
+    from which it also learns what others did, and which thereby keeps its lease. If one of these
+    fails, nothing is written, and the next checkpoint tries again. Feeds that cannot be flushed put
+    all off until they are closed, and stored. All this about feeds does not hold where items are
+    safe once they have passed the pipelines.
     """
 
     def __init__(
         self,
-        store: Store,
+        detector: Detector,
+        settings: DedupSettings,
         feeds: Feeds,
-        plan: Plan,
+        outage: StoreOutage,
+        notices: Notices,
         count: Callable[[str], object],
     ) -> None:
         """Create it; *count* is called with the names of counters."""
-        self._store = store
+        self._detector = detector
+        self._store = detector.store
+        self._follower = detector.follower
         self._feeds = feeds
-        self._interval = plan.interval
-        self._waits_for_feeds = plan.waits_for_feeds
-        self._disk = feeds.disk = Disk() if plan.fsync else None
+        self._outage = outage
+        self._notices = notices
         self._count = count
+        self._waits_for_feeds = settings.index.commit == "stored"
+        self._drops_unchanged = settings.action == "drop" and not settings.revisits.are_kept
+        # Never contended, so that no event loop is needed, unless the store waits.
+        self._joining = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
         self._is_busy = False
         self._last: Deferred[None] | None = None
-        self._told: set[str] = set()
 
     def start(self) -> None:
-        """Begin with the regular checkpoints; raises CloseSpider if a feed cannot be added to."""
+        """Begin with the regular checkpoints; raises CloseSpider if a feed loses items by them.
+
+        That is one to which nothing can be added, or that is overwritten although the store knows
+        the pages whose items are in it, or that keeps these from being shared.
+        """
+        if not self._store.is_durable:
+            return
+        if self._drops_unchanged and len(self._detector):
+            pages = f"{Count(len(self._detector)):page is|pages are}"
+            self._feeds.refuse_overwriting(
+                f"{pages} not stored again while unchanged, since {self._store.name} knows that"
+            )
         self._feeds.refuse_torn()
+        if self._store.is_shared:
+            self._refuse_feeds_held_back()
+            logger.info("This crawl shares %s", self._store.name)
         if not self._waits_for_feeds:
             logger.info(
-                "Pages count as stored when their items have passed the pipelines (DEDUP_COMMIT): "
-                "what feeds lose after that is not stored again"
+                "Pages count as stored when their items have passed the pipelines (commit=passed "
+                "in DEDUP_INDEX): what feeds lose after that is not stored again"
             )
-        if self._interval:
-            self._loop.start(self._interval, now=False)
+        self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
+
+    def _refuse_feeds_held_back(self) -> None:
+        if self._waits_for_feeds and (held := self._feeds.held_back):
+            logger.error(
+                "The crawl does not start: other crawls share %s, and would wait until the end of "
+                "this one for what it stores, since a feed cannot be flushed before: %s. Use local "
+                "feeds without compression, or add commit=passed to DEDUP_INDEX if your pipelines "
+                "store the items", self._store.name,
+                ", ".join(without_secrets(uri) if "://" in uri else uri for uri in held),
+            )  # fmt: skip
+            raise CloseSpider(FEEDS_HELD_BACK)
+
+    async def join(self, spider: str) -> None:
+        """Join the store with the first page: a crawl without items changes nothing there.
+
+        A shared store that is down is joined later, by whoever tells it something.
+        """
+        if self._store.has_joined:
+            return
+        async with self._joining:
+            if self._store.has_joined or self._store.is_down:
+                return
+            try:
+                await self._store.join(spider)
+            except StoreDownError:
+                return
+            except LedgerError as error:
+                self._notices.tell_once("The ledger is not written: %s", error)
+
+    @property
+    def state(self) -> StoreState | None:
+        """What a report says of the store; ``None`` if it is gone with the process."""
+        if state := self._store.state:
+            return replace(state, unpublished=self._unpublished)
+        return None
+
+    @property
+    def _unpublished(self) -> int:
+        return self._store.unpublished + self._follower.late_claims.stored
 
     @property
     def _has_news(self) -> bool:
         if not self._store.has_news:
             return False
         if not self._feeds.has_storage:
-            self._tell(
+            self._notices.tell_once(
                 "Nobody stores the items of this crawl, neither a feed nor a pipeline: its pages "
                 "are not remembered in %s", self._store.name,
             )  # fmt: skip
@@ -90,62 +153,98 @@ class Checkpoints:
         return True
 
     @property
-    def _is_due(self) -> bool:
-        return self._has_news
-
-    @property
     def _is_safe(self) -> bool:
         """Whether what was stored so far is out of the process, once the feeds are flushed."""
         return self._feeds.can_be_flushed or not self._waits_for_feeds
 
     def _tick(self) -> None:
-        if not self._is_busy and self._is_due:
+        takes_part = self._store.is_shared and (self._store.has_joined or self._store.is_down)
+        if not self._is_busy and (takes_part or self._has_news):
             # It may end at once, so what it changes cannot be told from what it returns.
             self._is_busy = True
-            self._last = deferred_from_coro(self._regular())
+            self._last = deferred_from_coro(self._checkpoint())
 
-    async def _regular(self) -> None:
+    async def _checkpoint(self) -> None:
+        store = self._store
         try:
-            if self._is_safe:
-                await self._write()
-            else:
-                self._tell("There are feeds that cannot be flushed: the ledger waits for their end")
+            if isinstance(store, SharedStore) and not self._feeds.has_storage:
+                store.release_stored()  # they are remembered by nobody
+            has_news = self._has_news
+            if has_news and not self._is_safe:
+                self._notices.tell_once(
+                    "There are feeds that cannot be flushed: the ledger waits for their end"
+                )
+                has_news = False
+            is_written = has_news and await self._write()
+            if store.is_shared and not is_written and not (has_news and store.is_down):
+                await self._learn()
+            if self._follower.waits_for_others and not store.is_down:
+                await self._expire()
         finally:
             self._is_busy = False
 
     async def _write(self) -> bool:
         """Have the store told all news; return whether it was."""
-        news, written = self._store.take_news(), False
+        news, is_written = self._store.take_news(), False
         try:
             if self._waits_for_feeds:
                 self._feeds.flush()
-            files = self._disk.take() if self._disk else []
-            await self._publish(news, files)
-            written = True
-        except (OSError, sqlite3.Error, LedgerError) as error:
+            if self._store.is_shared:
+                await self._exchange(news)
+            else:
+                writing = self._store.exchange([], news)
+                await result_of(self._thread.submit(finished, writing))
+            is_written = True
+        except Exception as error:
             self._count("checkpoints/failed")
-            self._tell_failure(error)
-        except Exception:
-            self._count("checkpoints/failed")
-            self._count("errors")
-            logger.exception("Dedup failed to write its ledger; it will try again")
+            self._note_failure(error)
         else:
             self._count("checkpoints/written")
         finally:
-            self._store.end_exchange(published=written)
-        return written
+            self._store.end_exchange(published=is_written)
+        return is_written
 
-    async def _publish(self, news: News, files: list[int]) -> None:
-        """Have the disk hold *files*, then the store *news*."""
-        await result_of(self._thread.submit(self._write_in_thread, news, files))
+    async def _learn(self) -> None:
+        """Keep the lease of a shared store, and learn what others did."""
+        try:
+            await self._exchange(News())
+        except Exception as error:
+            self._note_failure(error)
 
-    def _write_in_thread(self, news: News, files: list[int]) -> None:
-        if self._disk:
-            self._disk.synchronise(files)
-        finished(self._store.exchange([], news))
+    async def _expire(self) -> None:
+        try:
+            await self._follower.expire()
+        except Exception as error:
+            self._note_failure(error)
+
+    async def _exchange(self, news: News) -> None:
+        try:
+            await self._follower.exchange(news)
+        except Exception:
+            self._count("store/failed_exchanges")
+            raise
+        self._count("store/exchanges")
+        self._outage.end()
+
+    def _note_failure(self, error: Exception) -> None:
+        match error:
+            case StoreDownError():
+                self._outage.begin(error)
+            case HistoryChangedError():
+                logger.warning("%s. What it has lost of this crawl is entered again", error)
+            case OSError() | sqlite3.Error() | LedgerError():
+                self._notices.tell_once(
+                    "The ledger %s was not written: %s", self._store.name, error
+                )
+            case _:
+                self._count("errors")
+                logger.exception("Dedup failed to write its ledger; it will try again")
 
     async def finish(self) -> None:
         """Make the last checkpoint, if need be once the feeds are stored."""
+        if not self._store.is_durable:  # but until then nobody knows what is stored in batches
+            await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS)
+            return
         is_safe = self._is_safe or await self._are_feeds_stored()
         if self._loop.running:
             self._loop.stop()
@@ -159,49 +258,53 @@ class Checkpoints:
             logger.warning("%s not in the ledger: a next crawl stores what is missing again", told)
 
     async def _write_the_rest(self) -> None:
-        if self._has_news:
-            await self._write()
-
-    @property
-    def _unpublished(self) -> int:
-        return self._store.unpublished
+        """Tell all; an item that was not checked has to be claimed before it can be published."""
+        deadline = monotonic() + _SECONDS_FOR_THE_REST
+        while self._has_news or self._follower.late_claims:
+            if await self._write():  # a part, if there is much
+                deadline = monotonic() + _SECONDS_FOR_THE_REST
+            elif self._store.is_shared and monotonic() < deadline:
+                await asyncio.sleep(limits.CHECKPOINT_INTERVAL)
+            else:
+                return
 
     async def _are_feeds_stored(self) -> bool:
         if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
             logger.info("The ledger waits for the feeds, which are being stored")
-            if not await self._feeds.wait_until_closed(SECONDS_FOR_FEEDS):
-                self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
+            if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
+                logger.warning("The feeds are not closed yet: the ledger waits no longer")
                 return False
         if not self._feeds.are_stored:
-            self._tell("A feed has failed: what it may have held is not remembered")
+            logger.warning("A feed has failed: what it may have held is not remembered")
             return False
         return True
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: TextStore) -> None:
-        """Have the store note the end of the crawl, in the thread; tell of a failure."""
+        """Have the store note the end of the crawl; tell of a failure."""
         try:
+            if self._store.is_down:
+                raise StoreDownError("it cannot be reached")
             leaving = self._store.leave(reason, report, texts)
-            await result_of(self._thread.submit(finished, leaving))
+            if self._store.is_shared:
+                async with asyncio.timeout(_SECONDS_TO_LEAVE):
+                    await leaving
+            else:
+                await result_of(self._thread.submit(finished, leaving))
         except Exception as error:
             logger.warning(
                 "%s may lack the end of this crawl, and its report: %s", self._store.name, error
             )
 
-    async def disconnect(self) -> None:
-        """Give the connection of the store back, if it has one."""
-
-    def _tell_failure(self, error: Exception) -> None:
-        self._tell("The ledger %s was not written: %s", self._store.name, error)
-
-    def close(self) -> None:
-        """End the thread."""
-        if self._loop.running:
-            self._loop.stop()
-        self._thread.shutdown()
-        if self._disk:
-            self._disk.close()
-
-    def _tell(self, message: str, *arguments: object) -> None:
-        if message not in self._told:
-            self._told.add(message)
-            logger.warning(message, *arguments)
+    async def close(self) -> None:
+        """End the checkpoints, and give the store back."""
+        try:
+            if self._loop.running:
+                self._loop.stop()
+            self._thread.shutdown()
+            if self._store.is_shared:
+                async with asyncio.timeout(_SECONDS_TO_LEAVE):
+                    await self._store.disconnect()
+        except Exception as error:
+            logger.warning("%s: the connection was not closed: %s", self._store.name, error)
+        finally:
+            self._store.close()

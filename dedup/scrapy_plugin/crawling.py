@@ -1,4 +1,4 @@
-"""What a crawler does: whether it crawls, or only looks at something; whether it ends."""
+"""What a crawler does: whether it crawls, or only looks at something."""
 
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,3 @@ def is_crawl(crawler: "Crawler") -> bool:
     # one of their own.
     start = getattr(crawler.spidercls, "start", None)
     return crawler.crawling and not str(getattr(start, "__module__", "")).startswith(_COMMANDS)
-
-
-def is_stopping(crawler: "Crawler") -> bool:
-    """Return whether *crawler* begins nothing new: after Ctrl-C, or as CLOSESPIDER_* have it."""
-    # Signals tell of the end only, for which the engine waits until all pages are through.
-    slot = crawler.engine and crawler.engine._slot
-    return not crawler.crawling or bool(slot and slot.closing is not None)

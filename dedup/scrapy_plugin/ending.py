@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 
 from scrapy import Spider
 
+from dedup.detector import Detector
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
@@ -15,7 +16,7 @@ from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.report.table import as_text, log_width
 from dedup.report.texts import TextStore
-from dedup.scrapy_plugin.keeper import Keeper
+from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
@@ -30,7 +31,8 @@ async def end_crawl(
     settings: DedupSettings,
     summary: Summary,
     texts: TextStore,
-    keeper: Keeper,
+    detector: Detector,
+    checkpoints: Checkpoints,
     other_bytes: int,
 ) -> str:
     """Make the last checkpoint, write the reports, and return the text for the log.
@@ -51,21 +53,16 @@ async def end_crawl(
             summary.count("errors")
             logger.exception("Dedup failed on %s; what comes after it is done", what)
 
-    checkpoints = keeper.checkpoints
     report: Report | None = None
     lines: list[str] = []
-    if checkpoints:
-        with step("the last checkpoint"):
-            await checkpoints.finish()
-    else:
-        with step("the last batches of the feeds"):
-            await keeper.wait_for_batches()
+    with step("the last checkpoint"):
+        await checkpoints.finish()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
-        await summary.fetch_near_misses(keeper.detector)
+        await summary.fetch_near_misses(detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(keeper.detector, other_bytes, keeper.state, spider=name)
+        report = summary.finish(detector, other_bytes, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report, width=log_width()))
@@ -75,8 +72,7 @@ async def end_crawl(
             if is_alarm(found):
                 summary.count("alarm")
                 logger.warning("%s", found[0])
-    if checkpoints:
-        await checkpoints.leave(str(reason), report, texts)
+    await checkpoints.leave(str(reason), report, texts)
     if report and settings.report:
         with step("the report"):
             path = write_json(report, settings.report)

@@ -15,9 +15,9 @@ from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
+from dedup.scrapy_plugin.request_options import request_options
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.scrapy_plugin.wishes import wishes_of
 from dedup.workers.base import ReadError
 
 _OWN_HOST = "page.invalid"
@@ -31,7 +31,7 @@ class _PageLinks:
 
     record: PageRecord | None
     links: set[bytes] = field(default_factory=set)
-    """Those that have come to the scheduler, 8 bytes each."""
+    """8 bytes each."""
     is_kept: bool = False
     """Whether others are compared with it: its callback has ended."""
 
@@ -57,7 +57,6 @@ class Links:
         self._pages = pages
         self._notices = notices
         self._of_responses: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
-        self._requests: WeakKeyDictionary[Request, tuple[_PageLinks, bytes]] = WeakKeyDictionary()
         # The first page of each text, by scope and digest, the oldest first.
         self._by_text: dict[tuple[str, bytes | None], _PageLinks] = {}
         self._links_kept = 0
@@ -79,7 +78,7 @@ class Links:
         original = self._by_text.get((page.record.scope, page.record.digest))
         if original and link in original.links and self._is_same(page.record, original):
             return True
-        self._requests[request] = page, link
+        page.links.add(link)
         return False
 
     def _is_same(self, record: PageRecord, original: _PageLinks) -> bool:
@@ -89,7 +88,7 @@ class Links:
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
-        if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
+        if not (self._settings.enabled and request_options(response, self._notices).is_on):
             return None
         if reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return None
@@ -112,14 +111,6 @@ class Links:
         )
         callback = getattr(request.callback, "__qualname__", "")
         return blake2b(self._fingerprint(asked) + callback.encode(), digest_size=8).digest()
-
-    def request_comes(self, request: Request) -> None:
-        """*request* has come to the scheduler, which may know it already."""
-        if known := self._requests.pop(request, None):
-            page, link = known
-            if page.is_kept and link not in page.links:
-                self._keep(1)
-            page.links.add(link)
 
     def output_ends(self, response: Response, *, failed: bool) -> None:
         """The output of the callback for *response* has ended; *failed*: with an exception."""

@@ -1,6 +1,7 @@
-"""The spider middlewares: one judges pages before their items go on, and holds back links.
+"""The middlewares: pages are judged before their items go on, and links are held back.
 
-The other one sees whether callbacks come to their ends.
+One sees whether callbacks come to their ends; that of the downloader lets in no more pages than the
+workers can soon read.
 """
 
 from collections.abc import AsyncIterator
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.http import Response
 
-from dedup.scrapy_plugin.parts import Parts, PartsOwner
+from dedup.scrapy_plugin.plugin import Extension
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,38 +23,68 @@ class SpiderMiddleware:
     may replace an item between here and the pipeline.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, plugin: Extension) -> None:
+        self._plugin = plugin
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
-        return cls(PartsOwner.parts_for(crawler, cls.__name__))
+        return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_input(self, response: Response) -> None:
-        self._parts.course.callback_begins(response)
+        if canonicals := self._plugin.canonicals:
+            canonicals.response_arrives(response)
+        self._plugin.visits.of(response)  # which begins now
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._parts.course.exception_is_unhandled(response)
+        self._request_ends(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        course = self._parts.course
-        course.output_begins(response)
+        plugin, visit = self._plugin, self._plugin.visits.of(response)
+        visit.output_begins()
         failed = True
         try:
             async for output in result:
                 if output is None:
                     continue
                 if isinstance(output, Request):
-                    if not await course.request_leaves(output, response):
+                    if await self._is_held_back(output, response):
                         continue
                 else:
-                    await course.item_leaves(output, response)
+                    judgement = None
+                    if not plugin.settings.item_field:
+                        judgement = await plugin.judge.of_page(output, response)
+                    self._request_ends(response)
+                    plugin.visits.item_leaves(output, visit, judgement)
                 yield output
             failed = False
         finally:
-            course.output_ends(response, failed=failed)
+            if visit.unread_outputs and not failed and not visit.callback_has_failed:
+                plugin.notices.tell_once(
+                    "A spider middleware does not read all that a callback yields, here of <%s>: "
+                    "such pages are stored and not remembered, so their copies are stored, too",
+                    response.url,
+                )
+            plugin.judge.output_ends(visit)
+            visit.output_ends(failed=failed)
+            if plugin.links:
+                plugin.links.output_ends(response, failed=visit.callback_has_failed)
+            self._request_ends(response)
+
+    async def _is_held_back(self, request: Request, response: Response) -> bool:
+        plugin = self._plugin
+        try:
+            if plugin.links and await plugin.links.hold_back(request, response):
+                plugin.summary.count("links_held_back")
+                return True
+        except Exception:
+            plugin.notices.count_error("the links of <%s>", response.url)
+        return False
+
+    def _request_ends(self, response: Response) -> None:
+        if canonicals := self._plugin.canonicals:
+            canonicals.request_ends(response.request)
 
 
 class InnerSpiderMiddleware:
@@ -63,21 +94,46 @@ class InnerSpiderMiddleware:
     those outside of that see half of the output end like a whole one.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, plugin: Extension) -> None:
+        self._visits = plugin.visits
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "InnerSpiderMiddleware":
-        return cls(PartsOwner.parts_for(crawler, cls.__name__))
+        return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._parts.course.callback_raises(response)
+        self._visits.of(response).callback_raises()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        self._parts.course.callback_output_begins(response)
+        visit = self._visits.of(response)
+        visit.unread_outputs += 1
         async for output in result:
             yield output
         # Not if another middleware has raised an exception meanwhile, whoever handles that.
-        self._parts.course.callback_output_ends(response)
+        visit.unread_outputs -= 1
+
+
+class DownloaderMiddleware:
+    """Delays responses while many pages wait to be read.
+
+    A response that waits here still counts as one of the concurrent requests, so the download slows
+    down by itself. If it waited later, Scrapy would start CONCURRENT_ITEMS tasks for it: 180 kB a
+    page, however small the page is.
+    """
+
+    def __init__(self, plugin: Extension) -> None:
+        self._plugin = plugin
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
+        return cls(Extension.of(crawler, cls.__name__))
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        if canonicals := self._plugin.canonicals:
+            canonicals.request_ends(request)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        await self._plugin.backlog.wait_for_room()
+        return response

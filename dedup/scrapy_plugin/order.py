@@ -9,7 +9,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 
 from dedup.preference import Copy
-from dedup.scrapy_plugin.parts import Parts, PartsOwner
+from dedup.scrapy_plugin.plugin import Extension
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,35 +27,36 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
 
     def __init__(self, crawler: "Crawler", *arguments: Any, **options: Any) -> None:
         try:
-            parts: Parts | None = PartsOwner.parts_for(crawler, type(self).__name__)
+            plugin: Extension | None = Extension.of(crawler, type(self).__name__)
         except NotConfigured:
-            parts = None
-        if parts and not (parts.settings.enabled and parts.settings.prefer):
-            parts = None
-        self._parts = parts
+            plugin = None
+        if plugin and not (plugin.settings.enabled and plugin.settings.prefer):
+            plugin = None
+        self._plugin = plugin
         super().__init__(crawler, *arguments, **options)
 
     def pqfactory(self, slot: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
         queue = super().pqfactory(slot, startprios)
-        if self._parts:
-            queue.priority = partial(self._level, self._parts, queue)  # type: ignore[method-assign]
+        if self._plugin:
+            # All that decides the order in a queue; its queues hold nothing else of a request.
+            queue.priority = partial(self._level, self._plugin, {*startprios})  # type: ignore[method-assign]
         return queue
 
-    def _level(self, parts: Parts, queue: ScrapyPriorityQueue, request: Request) -> int:
-        """Return the place of *request* in *queue*, lower is earlier.
+    def _level(self, plugin: Extension, levels: set[int], request: Request) -> int:
+        """Return the place of *request* in a queue with *levels* so far, lower is earlier.
 
         If there are too many levels already, that of the next worse one.
         """
-        preference = parts.settings.prefer
+        preference = plugin.settings.prefer
         try:
             rank = preference.number(Copy(request.url))
         except Exception:
-            parts.notices.count_error("the preference of <%s>", request.url)
+            plugin.notices.count_error("the preference of <%s>", request.url)
             rank = 0
         level = rank - request.priority * preference.limit
-        levels = {*queue.queues, *queue._start_queues}
         most = max(_LEAST_LEVELS, _MOST_LEVELS // max(1, len(self.pqueues)))
         if level in levels or len(levels) < most:
+            levels.add(level)
             return level
         of_equal_priority = [one for one in levels if one // preference.limit == -request.priority]
         worse = [one for one in of_equal_priority if one > level]

@@ -19,7 +19,7 @@ from dedup.scrapy_plugin.exceptions import (
     UnchangedPage,
 )
 from dedup.scrapy_plugin.items import get_field, set_field
-from dedup.scrapy_plugin.parts import Parts, PartsOwner
+from dedup.scrapy_plugin.plugin import Extension
 from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit
 from dedup.workers.base import ReadError
@@ -47,51 +47,51 @@ class ItemPipeline:
     without a crawler, it passes all items.
     """
 
-    def __init__(self, parts: Parts | None = None) -> None:
-        self._parts = parts
+    def __init__(self, plugin: Extension | None = None) -> None:
+        self._plugin = plugin
         self._named = 0
-        settings = parts.settings if parts else None
+        settings = plugin.settings if plugin else None
         self._made_with = settings.made_with if settings and settings.sketch_field else None
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
-        return cls(PartsOwner.parts_for(crawler, cls.__name__))
+        return cls(Extension.of(crawler, cls.__name__))
 
     async def open_spider(self) -> None:
-        if self._parts:
-            await self._parts.wait_for_ledger()
+        if self._plugin:
+            await self._plugin.read_store()
 
     def close_spider(self) -> None:
-        if self._parts and self._named > _MOST_NAMED:
+        if self._plugin and self._named > _MOST_NAMED:
             logger.log(
-                _level(self._parts.settings),
+                _level(self._plugin.settings),
                 'Dropped %d more, which DEDUP_LOG_LEVEL = "DEBUG" names, and a report',
                 self._named - _MOST_NAMED,
             )
 
     async def process_item(self, item: Any) -> Any:
-        if self._parts is None:
+        if self._plugin is None:
             return item
         try:
-            await self._act(self._parts, item)
+            await self._act(self._plugin, item)
         except DuplicatePage:
             raise
         except Exception:
-            self._parts.notices.count_error("an item of %s", type(item).__name__)
+            self._plugin.notices.count_error("an item of %s", type(item).__name__)
         return item
 
-    async def _act(self, parts: Parts, item: Any) -> None:
+    async def _act(self, plugin: Extension, item: Any) -> None:
         """Drop *item*, by raising a DuplicatePage, or fill its fields and mark it."""
-        settings = parts.settings
-        passage = parts.visits.item_arrives(item)
+        settings = plugin.settings
+        passage = plugin.visits.item_arrives(item)
         judgement = passage.judgement
         if settings.item_field:
-            judgement = await parts.judge.of_item(item, passage)
+            judgement = await plugin.judge.of_item(item, passage)
         if judgement is None:
             if not settings.enabled:
                 return
-            parts.summary.count("items/unknown")
-            parts.notices.tell_once(
+            plugin.summary.count("items/unknown")
+            plugin.notices.tell_once(
                 "An item of an unknown page, a %s, is not judged: it comes from start() or an "
                 "errback, or an earlier pipeline replaced it. DEDUP_ITEM_FIELD judges any item",
                 type(item).__name__,
@@ -99,25 +99,27 @@ class ItemPipeline:
             return
         verdict = judgement.verdict
         if reason := _reason_to_drop(judgement, settings):
-            if parts.quarantine and verdict.kind is not Kind.UNCHANGED:
-                await self._fill(item, passage, judgement, parts)
+            if plugin.quarantine and verdict.kind is not Kind.UNCHANGED:
+                await self._fill(item, passage, judgement, plugin)
                 record = judgement.record and to_field(judgement.record, settings.made_with)
-                parts.quarantine.add(item, judgement.key, verdict, record)
-            parts.summary.count("items/dropped")
+                plugin.quarantine.add(item, judgement.key, verdict, record)
+            plugin.summary.count("items/dropped")
             self._log_drop(judgement, settings, passage.visit)
             raise reason(verdict, judgement.key)
-        await self._fill(item, passage, judgement, parts)
+        await self._fill(item, passage, judgement, plugin)
         is_compared = verdict.kind is not Kind.SKIPPED
         if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
-            _mark(item, verdict, parts)
+            _mark(item, verdict, plugin)
 
-    async def _fill(self, item: Any, passage: Passage, judgement: Judgement, parts: Parts) -> None:
+    async def _fill(
+        self, item: Any, passage: Passage, judgement: Judgement, plugin: Extension
+    ) -> None:
         """Set those fields of *item* that the settings name and the spider left empty."""
-        field = parts.settings.sketch_field
+        field = plugin.settings.sketch_field
         if field and self._made_with:
-            _fill_record(item, field, judgement, self._made_with, parts)
-        if parts.settings.fields:
-            await _fill_texts(item, passage, judgement, parts)
+            _fill_record(item, field, judgement, self._made_with, plugin)
+        if plugin.settings.fields:
+            await _fill_texts(item, passage, judgement, plugin)
 
     def _log_drop(self, judgement: Judgement, settings: DedupSettings, visit: Visit | None) -> None:
         """Log why items of a page are dropped, once, or an item that is judged by itself."""
@@ -151,7 +153,7 @@ def _level(settings: DedupSettings) -> int:
 
 
 def _fill_record(
-    item: Any, field: str, judgement: Judgement, made_with: MadeWith, parts: Parts
+    item: Any, field: str, judgement: Judgement, made_with: MadeWith, plugin: Extension
 ) -> None:
     """Set the *field* of *item* that DEDUP_SKETCH_FIELD names, unless the spider has filled it."""
     record = to_field(judgement.record, made_with) if judgement.record else None
@@ -159,34 +161,34 @@ def _fill_record(
     if isinstance(there, dict) and there.get("made_with") == made_with._asdict():
         set_field(item, field, record)  # the object was yielded before, with another page
     elif record:
-        _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", parts)
+        _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", plugin)
 
 
-async def _fill_texts(item: Any, passage: Passage, judgement: Judgement, parts: Parts) -> None:
+async def _fill_texts(item: Any, passage: Passage, judgement: Judgement, plugin: Extension) -> None:
     """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
     response = passage.visit.response if passage.visit else None
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):
         try:
-            page = judgement.page = await parts.pages.read_again(response)
+            page = judgement.page = await plugin.pages.read_again(response)
         except ReadError as error:
             logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
             page = judgement.page = None
     if page is None:
         return
-    for key, field in parts.settings.fields.items():
+    for key, field in plugin.settings.fields.items():
         value = response and canonical_url(response) if key == "canonical" else getattr(page, key)
-        _set_if_empty(item, field, value, "DEDUP_FIELDS", parts)
+        _set_if_empty(item, field, value, "DEDUP_FIELDS", plugin)
 
 
-def _set_if_empty(item: Any, field: str, value: Any, setting: str, parts: Parts) -> None:
+def _set_if_empty(item: Any, field: str, value: Any, setting: str, plugin: Extension) -> None:
     there = get_field(item, field)
     is_empty = there is None or (isinstance(there, str) and not there)
     if is_empty and not set_field(item, field, value):
-        parts.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
+        plugin.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
 
 
-def _mark(item: Any, verdict: Verdict, parts: Parts) -> None:
+def _mark(item: Any, verdict: Verdict, plugin: Extension) -> None:
     mark = {
         "verdict": verdict.reason or verdict.kind.value,
         "original": verdict.original,
@@ -196,10 +198,10 @@ def _mark(item: Any, verdict: Verdict, parts: Parts) -> None:
         "preferred": verdict.preferred,
     }
     if set_field(item, MARK_FIELD, mark):
-        parts.summary.count("items/marked")
+        plugin.summary.count("items/marked")
     else:
-        parts.summary.count("items/unmarked")
-        parts.notices.tell_once(
+        plugin.summary.count("items/unmarked")
+        plugin.notices.tell_once(
             "Items of the class %s cannot be marked: they have no field %r, or are frozen",
             type(item).__name__,
             MARK_FIELD,

@@ -17,7 +17,7 @@ class Reporting:
 
     def __init__(self, settings: DedupSettings, stats: StatsCollector) -> None:
         # The report is written, or the ledger keeps it; else, nobody sees more than the table.
-        has_report = bool(settings.enabled and (settings.report or settings.index))
+        has_report = bool(settings.enabled and (settings.report or settings.index.place))
         self.texts = TextStore(limits.REPORT_TEXTS if has_report else 0)
         drops = settings.action == "drop"
         self.losses = Losses(drops=drops) if settings.enabled else None

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
-from typing import TypeAlias
+from typing import NamedTuple
+from weakref import WeakSet
 
 from scrapy.http import Response
 
@@ -15,22 +16,28 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
+from dedup.scrapy_plugin.request_options import RequestOptions
+from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.scrapy_plugin.visits import Visit, Visits
-from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
 
-Ended: TypeAlias = tuple[Verdict, Claim | None, int | None]
-"""A verdict, the claim if the page is new, and the number of the page that the verdict names."""
+
+class Decided(NamedTuple):
+    """What is said of a page: the number is that of the page that the verdict names."""
+
+    verdict: Verdict
+    claim: Claim | None
+    number: int | None
+
 
 _UNRESOLVED = "unresolved"
 _OPEN_BATCH = "open_batch"
 _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
-    '(dedup/skipped/open_batch). DEDUP_COMMIT = "passed" has them dropped at once'
+    "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
 )
 _SECONDS_IN_A_CIRCLE = 10.0
 """How long a page waits for one that may wait for it; pages are mostly stored within these."""
@@ -51,7 +58,7 @@ class Reservations:
         summary: Summary,
         notices: Notices,
         join: Callable[[], Awaitable[object]],
-        outages: Outages,
+        outage: StoreOutage,
         canonicals: Canonicals | None = None,
     ) -> None:
         """Create it; a page waits *timeout* seconds; *join* is called before each is compared.
@@ -64,8 +71,9 @@ class Reservations:
         self._summary = summary
         self._notices = notices
         self._join = join
-        self._outages = outages
+        self._outage = outage
         self._canonicals = canonicals
+        self._given_up: WeakSet[Claim] = WeakSet()  # for which somebody has waited in vain
         self._own_word = OwnWord(detector.rule)
         self._preferred = PreferredUrls(preference, detector.store, notices)
 
@@ -74,19 +82,19 @@ class Reservations:
         record: PageRecord,
         visit: Visit,
         response: Response,
-        wishes: Wishes,
+        options: RequestOptions,
         said: ItemValues,
-    ) -> Ended:
+    ) -> Decided:
         """Return the verdict on an item of *response*, and if it is new, the claim on its page.
 
         And the number of the page that it repeats. *said*: what the item says, in words.
         """
-        again = wishes.again
-        if wishes.key:  # which is no URL
-            return self._ended(await self._reserve(record, visit, said, again=again))
+        again = options.again
+        if options.key:  # which is no URL
+            return self._decided(await self._reserve(record, visit, said, again=again))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
-        if canonical and not (wishes.again or visit.is_judged):
+        if canonical and not (options.again or visit.is_judged):
             await self._wait_for(canonical, response, record)
         until = monotonic() + self._timeout
         reservation = await self._reserve(record, visit, said, again=again, until=until)
@@ -94,14 +102,14 @@ class Reservations:
             reservation = await self._by_own_word(
                 reservation, record, canonical, visit, said, until
             )
-        verdict, claim, number = self._ended(reservation)
+        verdict, claim, number = self._decided(reservation)
         if self._canonicals:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
             self._own_word.note_stored_at(urls_of(response), stored)
         original = number if verdict.is_duplicate else None
         verdict = await self._preferred.verdict(verdict, claim, original, response.url, canonical)
-        return verdict, claim, number
+        return Decided(verdict, claim, number)
 
     async def _by_own_word(
         self,
@@ -133,13 +141,12 @@ class Reservations:
             self._detector.release(believed.claim)
         return await self._reserve(record, visit, said, again=False, until=until)
 
-    async def of_text(
-        self, record: PageRecord, url: str, *, again: bool
-    ) -> tuple[Verdict, Claim | None]:
+    async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Decided:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
-        verdict, claim, number = self._ended(await self._reserve(record, again=again))
+        verdict, claim, number = self._decided(await self._reserve(record, again=again))
         original = number if verdict.is_duplicate else None
-        return await self._preferred.verdict(verdict, claim, original, url), claim
+        verdict = await self._preferred.verdict(verdict, claim, original, url)
+        return Decided(verdict, claim, number)
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
         """Wait for the page at *url*, which *response* names, while that would be stored else."""
@@ -177,9 +184,7 @@ class Reservations:
                     record, again=again, own_names=lambda: said.names, own=own
                 )
             except StoreDownError as error:
-                self._outages.begin(error)
-                if await self._outages.wait():
-                    continue
+                self._outage.begin(error)
                 return self._detector.unchecked(record)
             except LedgerError:
                 if not self._detector.store.is_shared:
@@ -190,20 +195,24 @@ class Reservations:
             if reservation.verdict:
                 return reservation
             assert reservation.claim
-            left = until - monotonic()
-            if visit and self._visits.may_be_awaited(reservation.claim, visit):
-                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
-            if reservation.claim.is_put_off:
+            claim, left = reservation.claim, until - monotonic()
+            if left <= 0 or claim in self._given_up:
+                self._given_up.add(claim)
+                claim.put_off()
+                return Reservation(self._detector.skipped(_UNRESOLVED))
+            if claim.is_put_off:
                 self._notices.tell_once(_OPEN_BATCHES)
                 return Reservation(self._detector.skipped(_OPEN_BATCH))
-            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
+            if visit and self._visits.may_be_awaited(claim, visit):
+                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
+            if left <= 0 or self._visits.is_waiting(claim, visit):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
-            await self._visits.wait_for(reservation.claim, left, visit)
+            await self._visits.wait_for(claim, left, visit)
 
-    def _ended(self, reservation: Reservation) -> Ended:
+    def _decided(self, reservation: Reservation) -> Decided:
         """Return what *reservation* has, and count where nobody could wait for it."""
         assert reservation.verdict
         if reservation.verdict.reason == _UNRESOLVED:
             self._summary.count("claims/unresolved")
-        return reservation.verdict, reservation.claim, reservation.original
+        return Decided(reservation.verdict, reservation.claim, reservation.original)

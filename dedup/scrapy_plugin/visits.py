@@ -1,12 +1,12 @@
 """Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
 from time import time
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from scrapy.http import Response
 
@@ -17,8 +17,8 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
 from dedup.rule import Verdict
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.batch import Batch
-from dedup.scrapy_plugin.gone import GoneResponses
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
 """Has a page that says less than before take the place of what is stored of it."""
@@ -43,16 +43,16 @@ class Judgement:
     """What the item says and no stored one does, though its page repeats that of one."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Visit:
     """A response on its way: what was read of it, the verdicts on it, and what became of its items.
 
     The claims of its page are committed when its callback has ended without an exception, even one
     that a middleware has handled, and all of its items have passed the pipelines and the feed
     export, but for those that were dropped on purpose; at least one that the claim is for has to be
-    stored. Else they are released, as when the response is gone and nobody tells what became of an
-    item. Nobody can say which claim an item is for that was not recognised: it is for none. Items
-    in batches are stored with these.
+    stored. Else they are released. They stay open if nobody tells what became of an item: one copy
+    waits for that, and no other. Nobody can say which claim an item is for that was not recognised:
+    it is for none. Items in batches are stored with these.
     """
 
     of: "ref[Response]"
@@ -188,7 +188,7 @@ class Visit:
             self.end_claim(claim, is_stored(claim), self.batches)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Passage:
     """An item on its way. The reference to the item keeps its identity from being reused."""
 
@@ -206,27 +206,27 @@ class Visits:
     Nothing can be attached to every kind of item, so an item is known by its identity from the
     spider middleware to the first pipeline, and from there on by the context in which the pipelines
     and the signals of its end run, whatever object a pipeline replaces it by. One object may be
-    yielded several times, also by several pages; it is met in the order of its yields. When a
-    response is `gone`, all that is kept of it goes, and its claims are released.
+    yielded several times, also by several pages; it is met in the order of its yields. All that is
+    kept of a response goes with it, but for the open claims of items of which nobody tells what
+    became.
     """
 
     def __init__(self, end_claim: EndClaim, renew: Renew) -> None:
         """Create it; *end_claim* is called with each claim, *renew* for pages that say less."""
         self._end_claim = end_claim
         self._renew = renew
-        self.gone = GoneResponses()
-        self._holders: dict[Claim, Visit] = {}
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
-        self._by_item: dict[int, deque[Passage]] = {}
+        self._holders: WeakKeyDictionary[Claim, ref[Visit]] = WeakKeyDictionary()
+        # By the identity of the item, in the order of their yields; each visit keeps its own.
+        self._passages: dict[int, WeakValueDictionary[int, Passage]] = {}
+        self._count = count()
         self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
 
     def of(self, response: Response) -> Visit:
         """Return the visit of *response*, which begins with the first call."""
         visit = self._visits.get(response)
         if visit is None:
-            self.gone.settle()
             visit = self._visits[response] = Visit(ref(response), self._end_claim, self._renew)
-            self.gone.when_gone(response, self._response_is_gone, visit)
         return visit
 
     def known(self, response: Any) -> Visit | None:
@@ -235,12 +235,15 @@ class Visits:
 
     def hold(self, claim: Claim, visit: Visit) -> None:
         """Take note that *claim* ends when *visit* does."""
-        self._holders[claim] = visit
-        claim.when_ended(lambda: self._holders.pop(claim))
+        self._holders[claim] = ref(visit)
+
+    def _holder(self, claim: Claim) -> Visit | None:
+        holder = self._holders.get(claim)
+        return holder() if holder else None
 
     def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
         """Return whether the visit that holds *claim* waits for *visit*, also through others."""
-        holder = self._holders.get(claim)
+        holder = self._holder(claim)
         return visit is not None and holder is not None and holder.ends_after(visit)
 
     def may_be_awaited(self, claim: Claim, visit: Visit) -> bool:
@@ -253,13 +256,17 @@ class Visits:
             return False
         return any(own.is_open and own.number < claim.number for own in visit.claims)
 
-    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> None:
-        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*."""
-        holders = [self._holders[claim]] if claim in self._holders else []
+    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> bool:
+        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*.
+
+        Return whether it has.
+        """
+        holder = self._holder(claim)
+        holders = [holder] if holder else []
         waiting = [] if visit is None else visit.waits_for
         waiting += holders
         try:
-            await self.gone.wait_for_call(seconds, claim.when_ended)
+            return await wait_for_call(seconds, claim.when_ended)
         finally:
             for holder in holders:
                 waiting.remove(holder)
@@ -268,20 +275,20 @@ class Visits:
         """*item* leaves for the pipelines, with what was said of it or its page."""
         passage = Passage(item, visit, judgement)
         visit.passages.add(passage)
-        self._by_item.setdefault(id(item), deque()).append(passage)
+        same = self._passages.setdefault(id(item), WeakValueDictionary())
+        same[next(self._count)] = passage
         visit.item_leaves()
 
     def item_arrives(self, item: Any) -> Passage:
         """*item* is in the first pipeline: return what was remembered of it, if anything was."""
-        self.gone.settle()
-        passages = self._by_item.get(id(item))
-        if passages:
-            passage = passages[0]
-            self._forget(passage)
-            if passage.visit:
-                passage.visit.passages.discard(passage)
-        else:
-            passage = Passage(item)
+        same = self._passages.get(id(item), WeakValueDictionary())
+        number, passage = next(iter(same.items()), (None, Passage(item)))
+        if number is not None:
+            del same[number]
+        if not same:
+            self._passages.pop(id(item), None)
+        if passage.visit:
+            passage.visit.passages.discard(passage)
         self._passing.set(passage)
         return passage
 
@@ -297,25 +304,6 @@ class Visits:
             passage.has_ended = True
             judgement = passage.judgement
             if passage.claim:
-                if visit and passage.claim in visit.claims:
-                    visit.claims.remove(passage.claim)  # which may end later than the visit does
                 self._end_claim(passage.claim, stored, batches)
         if visit:  # else it is from start(), or from an errback without a response
             visit.item_ends(stored=stored, failed=failed, batches=batches, judgement=judgement)
-
-    def _response_is_gone(self, visit: Visit) -> None:
-        for passage in visit.passages:
-            self._forget(passage)
-        visit.passages.clear()
-        visit.end_claims(lambda claim: False)
-
-    def _forget(self, passage: Passage) -> None:
-        passages = self._by_item[id(passage.item)]
-        passages.remove(passage)
-        if not passages:
-            del self._by_item[id(passage.item)]
-
-    def __len__(self) -> int:
-        """Return the number of responses and items that are on their way."""
-        self.gone.settle()
-        return len(self._visits) + sum(map(len, self._by_item.values()))

@@ -86,16 +86,18 @@ def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
 
     Of the sketches of a node, each is compared once. What has no text is alone.
     """
-    own = F.when(F.col("digest").isNull(), F.col("row"))
+    textless = F.when(F.col("digest").isNull(), F.col("row"))
     is_long = F.col("sketch").isNotNull() & (F.col("tokens") >= (rule.min_tokens or SHORT))
-    equal = Window.partitionBy("scope", "digest", "own")
-    same = Window.partitionBy("scope", "digest", "own", "sketch", "is_long")
+    equal = Window.partitionBy("scope", "digest", "textless")
+    same = Window.partitionBy("scope", "digest", "textless", "sketch", "is_long")
     return (
-        records.withColumns({"own": own, "is_long": is_long & F.col("digest").isNotNull()})
+        records.withColumns(
+            {"textless": textless, "is_long": is_long & F.col("digest").isNotNull()}
+        )
         .withColumn("node", F.min("row").over(equal))
         .withColumn("copies", F.count("*").over(equal))
         .withColumn("is_compared", F.col("is_long") & (F.min("row").over(same) == F.col("row")))
-        .drop("own")
+        .drop("textless")
     )
 
 

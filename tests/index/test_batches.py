@@ -119,9 +119,10 @@ def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
     ("shape", "size"), mixed([(64, 3), (33, 0), (64, 16), (384, 12)], [1, 5, 256])
 )
 def test_fingerprints_get_the_same_matches_in_batches(monkeypatch, shape, size):
-    bits, max_distance = shape
     """Many of few originals with a few other bits, found by tables and by comparing all."""
-    monkeypatch.setattr(FingerprintBatches, "scanned_up_to", 100)
+    bits, max_distance = shape
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 100)
+    monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
     method, chooser = SimHash(max_distance, bits=bits), random.Random(bits)
     originals = [chooser.getrandbits(bits) for _ in range(200)]
     sketches: list[int | None] = []

@@ -55,7 +55,7 @@ def crawl(
     """Run *spider* with dedup switched on, inline unless *settings* say otherwise.
 
     *keep_log*: keep all records, from DEBUG on, and with them all responses and items.
-    *keep_items*: be told of scraped items, and with that be somebody who may store them.
+    *keep_items*: keep scraped and dropped items, and with that be somebody who may store them.
     *limits*: what other values those of `dedup.scrapy_plugin.limits` have.
     """
     settings = {
@@ -88,7 +88,7 @@ def crawl(
 
         if keep_items:
             crawler.signals.connect(scraped, signals.item_scraped)
-        crawler.signals.connect(dropped, signals.item_dropped)
+            crawler.signals.connect(dropped, signals.item_dropped)
         await crawler.crawl_async()
         result.stats = dict(crawler.stats.get_stats())
 

@@ -12,6 +12,8 @@ import sys
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
+from dedup.scrapy_plugin import limits
+
 MODES = {
     "asyncio": (AsyncCrawlerProcess, {}),
     "select": (
@@ -50,6 +52,7 @@ class WithTexts(TestSpider):
 
 
 start_texts = json.loads(sys.argv[3]).get("START_TEXTS", [])
+limits.CHECKPOINT_INTERVAL = json.loads(sys.argv[3]).get("CHECKPOINT_INTERVAL", 1.0)
 process_class, reactor_settings = MODES[sys.argv[1]]
 process = process_class(
     {

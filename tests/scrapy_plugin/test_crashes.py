@@ -79,7 +79,7 @@ def test_no_content_is_lost_whatever_happens_to_the_crawl(rounds: Rounds, scenar
 @contextmanager
 def disturbed_crawl(folder: Path, *, has_job: bool = True, **settings: Any) -> Iterator[Crawl]:
     """A crawl of contents that are on three pages each, with checkpoints every 0.2 seconds."""
-    settings = {**SETTINGS, "DEDUP_WORKERS": 0, "DEDUP_CHECKPOINT_INTERVAL": 0.2, **settings}
+    settings = {**SETTINGS, "DEDUP_WORKERS": 0, "CHECKPOINT_INTERVAL": 0.2, **settings}
     scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings, has_job=has_job)
     with (
         served_contents(scenario.contents) as server,
@@ -170,7 +170,7 @@ def crawl_while_the_disk_is_full(disk: Path, ledger: Path, feed: Path, url: str)
 
     return crawl(
         spider_over(*(url + path for path in SITE), parse=with_text),
-        DEDUP_INDEX=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Filling: 300},
+        DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Filling: 300},
         FEEDS={str(feed): {"format": "jsonlines"}},
     )  # fmt: skip
 

@@ -875,7 +875,7 @@ def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
 
 def worker_ids(crawler: Any) -> list[int]:
     """The ids of the running worker processes of a crawl."""
-    pool = crawler.get_extension(Extension).parts.pool
+    pool = crawler.get_extension(Extension).pool
     return [worker.process.pid for worker in pool._workers if worker.process]
 
 

@@ -102,7 +102,7 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
 ):
     with monkeypatch.context() as patched:
         patched.setattr(fault, failing)
-        result = run(paths, DEDUP_CHECKPOINT_INTERVAL=0)
+        result = run(paths, limits={"CHECKPOINT_INTERVAL": 600})
     assert result.stored == KEPT
     assert result.stats["item_dropped_count"] == 2
     assert len(paths["DEDUP_DUPLICATES"].read_text().splitlines()) == 2
@@ -171,7 +171,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     """A real disk that is full is in test_crashes.py; this one only has no more pages."""
 
     def parse(self: Any, response: Any) -> Any:
-        store = self.crawler.get_extension(Extension).parts.reporting.texts
+        store = self.crawler.get_extension(Extension).reporting.texts
         store._database.execute("PRAGMA max_page_count = 1")
         yield {"url": response.url}
 
@@ -216,7 +216,7 @@ def test_a_folder_of_reports_that_is_gone_is_made_again(paths):
 
 def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
     def parse(self: Any, response: Any) -> Any:
-        ledger = self.crawler.get_extension(Extension).parts.keeper.store
+        ledger = self.crawler.get_extension(Extension).detector.store
         [count] = ledger._writer.execute("PRAGMA page_count").fetchone()
         ledger._writer.execute(f"PRAGMA max_page_count = {count}")
         yield {"url": response.url}

@@ -417,8 +417,7 @@ def test_items_of_errbacks_and_of_the_start_are_stored():
 
 def test_processes_that_share_a_ledger_store_whatever_items_say(tmp_path: Any):
     settings = {
-        "DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
-        "DEDUP_INDEX_IN_USE": "share",
+        "DEDUP_INDEX": f"sqlite:///{tmp_path}/pages.sqlite?share=1",
         "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}},
     }
     site = {**offers(), **branches()}

@@ -381,7 +381,7 @@ def test_the_ledger_is_written_after_the_feed(site, ledger, tmp_path, form):
     watcher = watching(ledger, feed)
     run(
         site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": form}},
-        DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300, watcher: 400},
+        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300, watcher: 400},
     )  # fmt: skip
     assert watcher.seen[-1][0] > 3  # remembered before the end
     assert all(remembered <= written for remembered, written in watcher.seen)
@@ -448,7 +448,7 @@ def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger
     }[kind]
     watcher = watching(ledger, feed)
     result = run(
-        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05,
+        site, *MANY, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
         ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
     )  # fmt: skip
     assert {remembered for remembered, _ in watcher.seen} == {0}
@@ -463,7 +463,7 @@ def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger,
         "FEEDS": {f"upload://{tmp_path / 'feed'}": {"format": "jsonlines"}},
         "FEED_STORAGES": {"upload": Failed},
     }
-    result = run(site, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, **options)
+    result = run(site, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 0.05}, **options)
     assert urls(site, ledger) == []
     assert any("3 pages are not in the ledger" in message for message in result.messages())
     assert run(site, ledger=ledger).stored == ["/a", "/other", "/short"]
@@ -479,7 +479,8 @@ class FailingAtItsEnd(FileFeedStorage):
 def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
     site[0].update(MANY)
     result = run(
-        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300},
+        site, *MANY, ledger=ledger,
+        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300},
         FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 4}},
         FEED_STORAGES={"": FailingAtItsEnd, "file": FailingAtItsEnd},
     )  # fmt: skip
@@ -491,21 +492,16 @@ def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path)
 def test_batches_are_remembered_too(site, ledger, tmp_path):
     site[0].update(MANY)
     run(
-        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300},
+        site, *MANY, ledger=ledger,
+        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300},
         FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5}},
     )  # fmt: skip
     assert len(urls(site, ledger)) == 12
 
 
 def test_without_regular_checkpoints_the_end_is_one(site, ledger):
-    result = run(site, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0)
+    result = run(site, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 600})
     assert result.stats["dedup/checkpoints/written"] == 1
-    assert len(urls(site, ledger)) == 3
-
-
-def test_synchronised_files_hold_the_same(site, ledger, tmp_path):
-    feeds = {str(tmp_path / "feed"): {"format": "jsonlines"}}
-    run(site, ledger=ledger, DEDUP_FSYNC=True, DEDUP_CHECKPOINT_INTERVAL=0.01, FEEDS=feeds)
     assert len(urls(site, ledger)) == 3
 
 
@@ -528,7 +524,11 @@ def test_a_ledger_that_cannot_be_written_costs_no_item(site, ledger):
             return item
 
     result = run(
-        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Filling: 300}
+        site,
+        *MANY,
+        ledger=ledger,
+        limits={"CHECKPOINT_INTERVAL": 0.05},
+        ITEM_PIPELINES={Filling: 300},
     )
     assert len(result.stored) == 12
     assert result.stats["dedup/checkpoints/failed"] > 1
@@ -546,7 +546,7 @@ def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
         yield {"url": response.url}
 
     result = run(
-        site, *MANY, ledger=ledger, parse=parse, DEDUP_CHECKPOINT_INTERVAL=0.05,
+        site, *MANY, ledger=ledger, parse=parse, limits={"CHECKPOINT_INTERVAL": 0.05},
         ITEM_PIPELINES={Slow: 300},
     )  # fmt: skip
     assert len(result.stored) == 12
@@ -642,7 +642,7 @@ def test_what_derives_from_scrapys_own_is_not_flushed_for_granted(site, ledger, 
     watcher = watching(ledger, feed)
     run(
         site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": "jsonlines"}},
-        DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
+        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
     )  # fmt: skip
     assert {remembered for remembered, _ in watcher.seen} == {0}
     assert len(urls(site, ledger)) == len(feed.read_text().splitlines()) == 12
@@ -709,28 +709,6 @@ def test_stats_that_count_nothing_are_not_taken_for_success(site, ledger, tmp_pa
     }
     run(site, ledger=ledger, **options)
     assert urls(site, ledger) == []
-
-
-def test_synchronising_reaches_closed_feeds_and_pipes(site, ledger, tmp_path, monkeypatch):
-    synchronised = []
-    fsync = os.fsync
-
-    def counting(file: int) -> None:
-        synchronised.append(os.readlink(f"/proc/self/fd/{file}"))
-        fsync(file)
-
-    monkeypatch.setattr("os.fsync", counting)
-    site[0].update(MANY)
-    feeds = {
-        str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5},
-        "/dev/null": {"format": "jsonlines"},
-    }
-    result = run(site, *MANY, ledger=ledger, DEDUP_FSYNC=True, FEEDS=feeds)
-    files = {
-        path for path in synchronised if path.startswith(str(tmp_path)) and "sqlite" not in path
-    }
-    assert files == {str(tmp_path / str(batch)) for batch in (1, 2, 3)}
-    assert "dedup/checkpoints/failed" not in result.stats
 
 
 def test_a_page_that_becomes_what_it_was_is_a_change_again(site, ledger):
@@ -920,7 +898,7 @@ def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
 @pytest.mark.slow
 @pytest.mark.usefixtures("known")
 def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
-    monkeypatch.setattr("dedup.scrapy_plugin.opening._SECONDS_OF_A_LINE", -1)
+    monkeypatch.setattr("dedup.scrapy_plugin.open_store._SECONDS_OF_A_LINE", -1)
     second = run(site, ledger=ledger)
     assert f"Reading {ledger}: 3 of 3 pages" in second.messages(logging.INFO)
 

@@ -110,9 +110,8 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
     }
     assert others == {
         ("notices.py", "message"),  # which passes on what it is told
-        ("checkpoints.py", "message"),
         ("notices.py", "f'Dedup failed on {what}; the item is kept'"),
-        ("judging.py", "f'A page cannot be read ({error.cause}): <%s>: %.500s'"),
+        ("judging.py", "f'A page cannot be read ({cause}): <%s>: %.500s'"),
         ("reservations.py", "_OPEN_BATCHES"),
     }
 

@@ -71,7 +71,7 @@ def test_the_ledger_is_written_on_every_reactor(reactor: str, tmp_path: Path):
     site = {f"/{number}": page(article(number)) for number in range(12)}
     settings = {
         "DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
-        "DEDUP_CHECKPOINT_INTERVAL": 0.02,
+        "CHECKPOINT_INTERVAL": 0.02,
         "DOWNLOAD_DELAY": 0.03,
         "FEEDS": {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5}},
     }

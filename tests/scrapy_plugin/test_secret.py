@@ -18,7 +18,7 @@ from web import served
 from dedup.methods import FingerprintMethod
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
-from dedup.scrapy_plugin.opening import open_store
+from dedup.scrapy_plugin.open_store import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader

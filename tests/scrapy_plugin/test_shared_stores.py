@@ -129,7 +129,7 @@ def test_what_was_stored_before_is_unchanged_or_changed_though_other_crawls_go_o
     path = tmp_path / "pages.sqlite"
     settings: dict[str, Any] = {"DEDUP_INDEX": index}
     if is_file:
-        settings = {"DEDUP_INDEX": str(path), "DEDUP_INDEX_IN_USE": "share"}
+        settings = {"DEDUP_INDEX": f"sqlite:///{path}?share=1"}
     fleet_crawl(site, "/3", **settings)
     join_for_long(path if is_file else LogUrl.of(index.replace("%(name)s", "test")))
     first = fleet_crawl(site, "/0", "/1", "/2", **settings)
@@ -184,10 +184,10 @@ def refused(caplog: pytest.LogCaptureFixture, site: str, **settings: Any) -> str
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("redis://:{0}@127.0.0.1:{1}/0?password={0}", "after the ? are namespace"),
+        ("redis://:{0}@127.0.0.1:{1}/0?unheard={0}", "this one cannot be read"),
         ("mongodb://me:{0}@host/0", "got the URL 'mongodb://host/0'"),
         ("redis://:{0}@127.0.0.1:{1}/0?namespace=%(nme)s", "there is no %(nme)s"),
-        ("redis://:{0}/@127.0.0.1:{1}/0", "wrong"),
+        ("redis://:{0}/@127.0.0.1:{1}/0", "this one cannot be read"),
     ],
 )
 def test_what_cannot_be_used_is_refused_without_the_password(
@@ -231,23 +231,20 @@ def test_other_methods_are_refused(site: str, index: str):
 
 
 def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
-    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"), "DEDUP_INDEX_IN_USE": "share"}
+    path = tmp_path / "pages.sqlite"
+    settings = {"DEDUP_INDEX": f"sqlite:///{path}?share=1"}
     assert stored(fleet_crawl(site, "/0", "/1", **settings), site) == ["/0", "/1"]
     later = fleet_crawl(site, "/0b", "/1", "/2", **settings)
     assert stored(later, site) == ["/2"]
     assert later.stats["dedup/store/exchanges"] > 0
-    settings["DEDUP_INDEX_IN_USE"] = "stop"
+    settings["DEDUP_INDEX"] = str(path)
     alone = fleet_crawl(site, "/2b", "/3", **settings)
     assert stored(alone, site) == ["/3"]
     assert "dedup/store/exchanges" not in alone.stats
 
 
-def test_to_have_others_wait_in_vain_is_refused(
-    caplog: pytest.LogCaptureFixture, site: str, index: str
-):
-    interval = {"DEDUP_CHECKPOINT_INTERVAL": 0}
-    assert "DEDUP_CHECKPOINT_INTERVAL" in refused(caplog, site, DEDUP_INDEX=index, **interval)
-    assert limits.WAIT_TIMEOUT > LEASE  # so long, one that was killed has its claims
+def test_a_page_waits_until_one_that_was_killed_has_no_claims():
+    assert limits.WAIT_TIMEOUT > LEASE
 
 
 def test_other_reactors_are_refused_with_the_setting_to_change(site: str, index: str):
@@ -263,8 +260,8 @@ def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, site: st
     }}  # fmt: skip
     told = errors_of_process("none", f"{site}/0", DEDUP_INDEX=index, FEEDS=feeds)
     assert "The crawl does not start: " in told
-    assert 'DEDUP_COMMIT = "passed"' in told
-    passed = fleet_crawl(site, "/0", DEDUP_INDEX=index, FEEDS=feeds, DEDUP_COMMIT="passed")
+    assert "commit=passed" in told
+    passed = fleet_crawl(site, "/0", DEDUP_INDEX=f"{index}&commit=passed", FEEDS=feeds)
     assert stored(passed, site) == ["/0"]
     assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == []
 
@@ -347,48 +344,6 @@ def test_a_store_that_is_down_from_the_first_page_on_is_joined_later(
     assert stored(fleet_crawl(site, "/1b", "/2b", DEDUP_INDEX=index), site) == []
 
 
-def test_pages_wait_while_the_store_is_down(site: str, server: RedisServer, index: str):
-    def outage(path: str) -> None:
-        if path == "/2":
-            server.kill()
-            asyncio.get_running_loop().call_later(3, server.start)
-
-    paths = ["/0", "/2", "/3", "/2b", "/3b", "/4"]
-    crawled = fleet_crawl(site, *paths, before=outage, DEDUP_INDEX=index, DEDUP_STORE_DOWN="wait")
-    assert sorted(stored(crawled, site)) == ["/0", "/2", "/3", "/4"]
-    assert "skipped/unchecked" not in crawled.dedup_stats
-    assert crawled.messages()[-1] == BACK
-
-
-def test_a_crawl_that_is_closed_does_not_wait_for_the_store(
-    site: str, server: RedisServer, index: str
-):
-    back: list[float] = []
-
-    def come_back() -> None:
-        back.append(time.monotonic())
-        server.start()
-
-    def outage(path: str) -> None:
-        if path == "/1":
-            server.kill()
-            asyncio.get_running_loop().call_later(600, come_back)
-
-    paths = ["/0", "/1", "/2", "/3"]
-    crawled = fleet_crawl(
-        site, *paths, before=outage,
-        DEDUP_INDEX=index, DEDUP_STORE_DOWN="wait", CLOSESPIDER_TIMEOUT=3,
-    )  # fmt: skip
-    assert crawled.stats["finish_reason"] == "closespider_timeout"
-    assert stored(crawled, site)[:2] == ["/0", "/1"]
-    assert len(crawled.items) == crawled.stats["response_received_count"]
-    # The page before the outage may be asked about when it has begun.
-    unchecked = crawled.dedup_stats["skipped/unchecked"]
-    assert len(crawled.items) - 1 <= unchecked <= len(crawled.items)
-    assert not back
-    server.start()  # as the fixture ends it
-
-
 def test_what_comes_while_the_store_fails_is_entered_when_it_works_again(
     site: str, server: RedisServer, index: str
 ):
@@ -403,7 +358,8 @@ def test_what_comes_while_the_store_fails_is_entered_when_it_works_again(
     paths = ["/0", "/1", "/2", "/3", "/4", "/5"]
     crawled = fleet_crawl(site, *paths, before=fault, DEDUP_INDEX=index)
     assert stored(crawled, site) == paths
-    assert crawled.dedup_stats["skipped/unchecked"] == crawled.dedup_stats["errors"] == 2
+    assert crawled.dedup_stats["skipped/unchecked"] >= 2
+    assert crawled.dedup_stats["store/outages"] == 1, "a refused exchange is an outage"
     assert "skipped/error" not in crawled.dedup_stats
     assert not [message for message in crawled.messages() if "not in the ledger" in message]
     assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
@@ -414,7 +370,7 @@ def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
 ):
     paths = ["/0", "/1", "/2", "/3", "/4"]
     crawled = fleet_crawl(
-        site, *paths, before=Outage(server, "/1"), DEDUP_INDEX=index, DEDUP_STORE_DOWN="stop"
+        site, *paths, before=Outage(server, "/1"), DEDUP_INDEX=f"{index}&store_down=stop"
     )
     assert crawled.stats["finish_reason"] == "dedup_store_down"
     assert stored(crawled, site)[:2] == ["/0", "/1"]
@@ -468,13 +424,6 @@ def test_what_a_server_has_lost_is_entered_again(site: str, server: RedisServer,
     assert crawled.stats["dedup/store/history_changes"] == 1
     assert "errors" not in crawled.dedup_stats
     assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
-
-
-def test_the_texts_of_several_crawls_are_kept(site: str, server: RedisServer, index: str):
-    for path in ("/0", "/1", "/2"):
-        fleet_crawl(site, path, DEDUP_INDEX=index)
-    with Redis(port=server.port, password=PASSWORD) as client:
-        assert client.llen("{dedup:test}:texts") == 3
 
 
 def test_a_report_needs_no_store(
@@ -681,35 +630,6 @@ def test_an_upload_that_fails_is_remembered_where_passing_the_pipelines_is_stori
     }
     for _ in range(2):
         assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
-    settings["DEDUP_COMMIT"] = "passed"
+    settings["DEDUP_INDEX"] = f"sqlite:///{tmp_path}/pages.sqlite?commit=passed"
     assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
     assert stored(fleet_crawl(site, "/0", **settings), site) == []
-
-
-def test_a_crawl_waits_for_those_that_share_its_file_and_says_no_more(site: str, tmp_path: Path):
-    path = tmp_path / "pages.sqlite"
-    settings = {**settings_with_a_gate(str(path)), "DEDUP_INDEX_IN_USE": "share"}
-    wait = {"DEDUP_INDEX_IN_USE": "wait"}
-    records: list[logging.LogRecord] = []
-
-    def waits() -> list[str]:
-        messages = [record.getMessage() for record in records]
-        return [message for message in messages if message.startswith("This crawl waits")]
-
-    async def crawls() -> dict[str, Any]:
-        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), False
-        runner = AsyncCrawlerRunner(settings)
-        holding = asyncio.ensure_future(runner.crawl(spider_over(f"{site}/0", name="holder")))
-        await Gate.entered.wait()
-        alone = runner.create_crawler(spider_over(f"{site}/0b", custom_settings=wait))
-        waiting = asyncio.ensure_future(runner.crawl(alone))
-        while not waits() and not waiting.done():
-            await asyncio.sleep(0.05)
-        Gate.opened.set()
-        await asyncio.gather(holding, waiting)
-        return dict(alone.stats.get_stats())
-
-    with logged(records):
-        stats = asyncio.run(crawls())
-    assert waits() == [f"This crawl waits: {path} is in use by 1 process that shares it"]
-    assert stats["dedup/near_duplicates"] == 1

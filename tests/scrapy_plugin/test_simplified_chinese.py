@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 from texts import CHINESE, TRADITIONAL_CHINESE, page
 from web import served
 
-from dedup.scrapy_plugin.opening import open_store
+from dedup.scrapy_plugin.open_store import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores import LedgerError
 

@@ -33,16 +33,6 @@ class Broken:
         return cls()
 
 
-class OtherScope:
-    """A component that gives the second crawl another scope."""
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        if crawler.spider.name == "spider2":
-            crawler.settings.set("DEDUP_SCOPE", "host", "spider")
-        return cls()
-
-
 process = getattr(scrapy.crawler, sys.argv[1])(
     {
         "ADDONS": {"dedup.scrapy_plugin.Addon": 500},

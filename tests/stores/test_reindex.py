@@ -137,7 +137,7 @@ def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_
         )
         file.execute("PRAGMA user_version = 8")
     with LedgerReader(ledger, accepts_last_version=True):
-        assert main(["reindex", str(ledger), "-o", str(new)]) == 0
+        assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
     assert again(url, new)[0] == []

@@ -10,8 +10,8 @@ from dedup.methods import SimHash
 from dedup.record_field import FieldRecord, MadeWith, digest_of_identity, to_field
 from dedup.sqlite_file import LedgerError
 from dedup.stores import LedgerInUseError
+from dedup.stores.edit import restoring
 from dedup.stores.reader import LedgerReader
-from dedup.stores.restore import restoring
 
 OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 IDENTITY = {**SimHash().identity, **OTHERS}

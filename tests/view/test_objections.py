@@ -24,7 +24,7 @@ EVIDENCE = st.builds(
     lambda coverage, view, size, title, headline: Evidence(
         coverage, view.to_bytes(16, "little"), size, title, headline
     ).to_bytes(),
-    st.sampled_from([0.2, 0.6, 1]),
+    st.sampled_from([0.2, 0.45, 0.6, 1]),
     st.integers(0, 3),
     st.sampled_from([1000, 1200, 2000]),
     st.sampled_from([b"", b"one.", b"two.", b"one.site", b"two.site"]),

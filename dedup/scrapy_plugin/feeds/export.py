@@ -15,7 +15,6 @@ from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.appending import TornFeedError
 from dedup.scrapy_plugin.feeds.batch import Batch
-from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
 from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
@@ -55,8 +54,6 @@ class Feeds:
         self._removed_file = ""
         self._refuses_torn = self._is_told_of_marks = False
         self._items_accepted = self._items_refused = 0
-        self.disk: Disk | None = None
-        """Has each file that is written to."""
 
     def take_over(self) -> None:
         """Make `export` the only way in which items are exported."""
@@ -76,7 +73,7 @@ class Feeds:
 
     def _mark(self, feed: Feed) -> None:
         try:
-            feed.mark(fsync=self.disk is not None)
+            feed.mark()
         except OSError as error:
             if not self._is_told_of_marks:
                 self._is_told_of_marks = True
@@ -199,8 +196,6 @@ class Feeds:
         self._mark(feed)
         accepted.append(feed)
         feed.begin()
-        if feed.is_local and self.disk:
-            self.disk.note_write(id(feed.slot), feed.file)
         self._note_removal(feed)
 
     def _refuse_batch(self, feed: Feed) -> None:
@@ -214,8 +209,6 @@ class Feeds:
             raise
 
     def _slot_closed(self, slot: FeedSlot) -> None:
-        if self.disk:
-            self.disk.finish(id(slot))
         feed = self._feed_of(slot)
         del self._feeds[id(slot)]
         stored, failed = self._count_stored()

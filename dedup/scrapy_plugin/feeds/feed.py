@@ -97,21 +97,12 @@ class Feed:
             )
         self._is_checked = True
 
-    def mark(self, *, fsync: bool) -> None:
-        """Have the next crawl know if this one does not end; *fsync*: after a power failure, too.
-
-        Raises OSError.
-        """
+    def mark(self) -> None:
+        """Have the next crawl know if this one does not end; raises OSError."""
         if self._is_marked or not self._mark:
             return
         self._mark.parent.mkdir(parents=True, exist_ok=True)
         self._mark.touch()
-        if fsync:
-            folder = os.open(self._mark.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
         self._is_marked = True
 
     def unmark(self) -> None:

@@ -32,6 +32,7 @@ from dedup.scrapy_plugin.settings.values import (
     Reader,
     Revisits,
     SettingError,
+    StorePlace,
     choice,
     fields_of_items,
     file,
@@ -40,12 +41,10 @@ from dedup.scrapy_plugin.settings.values import (
     item_field,
     log_level,
     names_of_fields,
-    number,
     revisits,
     switch,
     whole_number,
 )
-from dedup.stores.shared.log_url import LogUrl
 from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -66,8 +65,6 @@ _OUTSIDE_A_CRAWL = {
     "JOBDIR": "",
 }
 """There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
-_INTERVAL = "DEDUP_CHECKPOINT_INTERVAL"
-_SECONDS_IN_A_FLEET = 1.0
 _OTHER_NAMES = {
     f"DEDUP_{other}": f"DEDUP_{name}"
     for name, others in {
@@ -88,6 +85,7 @@ _OTHER_NAMES = {
     for other in others.split()
 }
 """What other programs call settings, and what they are here."""
+_IN_INDEX = "DEDUP_INDEX takes it, such as"
 _FIXED = "its value is fixed now"
 _IN_METHOD = 'DEDUP_METHOD takes it, such as {"name": "minhash", "bands": 20}'
 _FORMER = {
@@ -100,6 +98,11 @@ _FORMER = {
     "DEDUP_SIMPLIFY_CHINESE": 'DEDUP_METHOD = {"name": ..., "simplify_chinese": True} does it',
     "DEDUP_SECRET": "the environment variable DEDUP_SECRET has it, which nobody is shown",
     "DEDUP_RESET": "the spider argument does it: -a dedup_reset=1",
+    "DEDUP_FSYNC": _FIXED,
+    "DEDUP_CHECKPOINT_INTERVAL": _FIXED,
+    "DEDUP_INDEX_IN_USE": f'{_IN_INDEX} "sqlite:///pages.sqlite?share=1"; else a crawl stops',
+    "DEDUP_COMMIT": f'{_IN_INDEX} "sqlite:///pages.sqlite?commit=passed"',
+    "DEDUP_STORE_DOWN": f'{_IN_INDEX} "redis://host/0?store_down=stop"',
     "DEDUP_MAX_AGE": 'DEDUP_REVISITS = {"drop": "30d"} does it',
 }
 """Settings that are gone, and what is there instead. In the next version, so is this."""
@@ -116,10 +119,7 @@ class DedupSettings:
     """Made of DEDUP_METHOD and DEDUP_MAX_DISTANCE, with DEDUP_SECRET of the environment."""
     extractor: Annotated[Extractor, extractor()]
     item_field: Annotated[str | None, item_field()]
-    index: Annotated[Path | LogUrl | None, index()]
-    index_in_use: Annotated[str, choice(("stop", "wait", "own", "share"))]
-    commit: Annotated[str, choice(("stored", "passed"))]
-    store_down: Annotated[str, choice(("keep", "wait", "stop"))]
+    index: Annotated[StorePlace, index()]
     workers: Annotated[int, whole_number(1, at_least=0)]
     enabled: Annotated[bool, switch(True)]
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
@@ -134,8 +134,6 @@ class DedupSettings:
     report: Annotated[Path | None, folder()]
     revisits: Annotated[Revisits, revisits()]
     close_unchanged: Annotated[int, whole_number(0, at_least=0)]
-    checkpoint_interval: Annotated[float, number(5.0, at_least=0)]
-    fsync: Annotated[bool, switch(False)]
     duplicates: Annotated[Path | None, file()]
     prefer: Annotated[Preference, criteria()]
     job: str | None
@@ -175,18 +173,8 @@ class DedupSettings:
         for field in dataclasses.fields(cls):
             for setting in getattr(field.type, "__metadata__", ()):
                 values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
-        if values["enabled"] and values["index"] is None and values["index_in_use"] == "share":
-            raise SettingError(
-                'DEDUP_INDEX_IN_USE = "share" needs DEDUP_INDEX, the file that crawls share'
-            )
-        if values["job"] and values["index"] is None:
-            values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
-            # A second crawl would want not only its ledger, but also its requests.
-            values["index_in_use"] = "stop"
-        is_shared = isinstance(values["index"], LogUrl) or values["index_in_use"] == "share"
-        if is_shared and settings.get(_INTERVAL) is None:
-            # Others wait for what is not published.
-            values["checkpoint_interval"] = reader.shown[_INTERVAL] = _SECONDS_IN_A_FLEET
+        if values["job"] and values["index"].place is None:
+            values["index"] = StorePlace(Path(values["job"], LEDGER_OF_A_JOB).absolute())
         result = cls(**values, shown=reader.shown)
         result._check(feed_files(settings, placeholders))
         _warn_of_unknown(settings, reader.shown)
@@ -223,30 +211,14 @@ class DedupSettings:
                     f"DEDUP_SKETCH_FIELD and {name} both use the field {self.sketch_field!r}: give "
                     "each its own"
                 )
-        if self.is_shared:
-            self._check_fleet()
+        place = self.index.place
         paths = {
-            "DEDUP_INDEX": self.index if isinstance(self.index, Path) else None,
+            "DEDUP_INDEX": place if isinstance(place, Path) else None,
             "DEDUP_DUPLICATES": self.duplicates,
             "DEDUP_REPORT": self.report,
         }
         if shared := find_shared(paths, feeds):
             raise SettingError(f"{shared[0]} and {shared[1]} are one file: give each its own")
-
-    def _check_fleet(self) -> None:
-        """Raise SettingError if settings do not go with a store that others share."""
-        if not self.checkpoint_interval:
-            raise SettingError(
-                "DEDUP_CHECKPOINT_INTERVAL must be more than 0 where crawls share DEDUP_INDEX: "
-                "each waits for what others have not written yet"
-            )
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other crawls use the store of pages at the same time."""
-        if isinstance(self.index, Path):
-            return self.enabled and self.index_in_use == "share"
-        return self.enabled and self.index is not None
 
     @classmethod
     @cache

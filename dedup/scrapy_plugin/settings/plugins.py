@@ -106,7 +106,7 @@ def _show_method(_given: Any, choice: _Choice) -> Any:
 def _parse_distance(value: Any) -> float | None:
     if value is None:
         return None
-    distance: float = parse_number(float, 0, None, value)
+    distance: float = parse_number(float, 0, value)
     # Most methods count something; some have a share, from 0 to 1.
     return int(distance) if distance.is_integer() else distance
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from scrapy.settings import BaseSettings
 
@@ -96,22 +97,17 @@ def _parse_switch(value: Any) -> bool:
 
 
 def whole_number(default: int, *, at_least: int) -> Setting:
-    return Setting(default, partial(parse_number, int, at_least, None))
+    return Setting(default, partial(parse_number, int, at_least))
 
 
-def number(default: float, *, at_least: float, at_most: float | None = None) -> Setting:
-    return Setting(default, partial(parse_number, float, at_least, at_most))
-
-
-def parse_number(kind: type, at_least: float, at_most: float | None, value: Any) -> Any:
+def parse_number(kind: type, at_least: float, value: Any) -> Any:
     parsed = math.nan
     with suppress(TypeError, ValueError, OverflowError):
         if kind(value) == float(value):
             parsed = kind(value)
-    if isinstance(value, bool) or not at_least <= parsed <= (at_most or 10**15):
+    if isinstance(value, bool) or not at_least <= parsed <= 10**15:
         what = "a whole number" if kind is int else "a number"
-        limit = f", at most {at_most}" if at_most else ""
-        raise ValueError(f"must be {what} of at least {at_least}{limit}, got {value!r}")
+        raise ValueError(f"must be {what} of at least {at_least}, got {value!r}")
     return parsed
 
 
@@ -160,7 +156,7 @@ def _parse_revisits(value: Any) -> Revisits:
         )
     [(name, age)] = given.items()
     days = age[:-1] if isinstance(age, str) and age.endswith("d") else age
-    return Revisits(_parse_choice(choices, name) == "keep", parse_number(float, 0, None, days))
+    return Revisits(_parse_choice(choices, name) == "keep", parse_number(float, 0, days))
 
 
 def item_field() -> Setting:
@@ -229,15 +225,76 @@ def file() -> Setting:
     return Setting("", partial(_parse_path, "file", Path.is_file), _show_given, True)
 
 
+@dataclass(frozen=True)
+class StorePlace:
+    """Where pages are stored, and what the options of its URL say."""
+
+    place: Path | LogUrl | None = None
+    is_shared: bool = False
+    """Whether other crawls use it at the same time."""
+    commit: str = "stored"
+    """When a page counts as stored: with its feeds, or when its items have "passed"."""
+    store_down: str = "keep"
+    """What becomes of items while it cannot be reached: "keep", or "stop" the crawl."""
+
+
+_FILE = "sqlite:///"
+_CHOICES = {"commit": ("stored", "passed"), "store_down": ("keep", "stop")}
+
+
 def index() -> Setting:
-    """The path of a file, or the URL of a server that crawls share; none by default."""
-    return Setting("", _parse_index, lambda given, _parsed: _shown(given), True)
+    """The path of a file, or the URL of one or of a server that crawls share; none by default.
+
+    Its options are ``share``, ``commit`` and ``store_down``.
+    """
+    return Setting("", _parse_index, _show_index, True)
 
 
-def _parse_index(value: Any) -> Path | LogUrl | None:
-    if isinstance(value, str) and "://" in value:
-        return LogUrl.of(value)
-    return _parse_path("file", Path.is_file, value)
+def _parse_index(value: Any) -> StorePlace:
+    if not isinstance(value, str) or "://" not in value:
+        return StorePlace(_parse_path("file", Path.is_file, value))
+    url, options = _split_options(value)
+    try:
+        for name, given in options.items():
+            if name in _CHOICES:
+                _parse_choice(_CHOICES[name], given)
+        share = options.pop("share", None)
+        is_shared = share is not None and _parse_switch(share)
+    except ValueError as error:
+        raise ValueError(f"has a wrong option: {error}") from error
+    if not url.startswith("sqlite:"):
+        if share is not None:
+            raise ValueError(f"has a wrong option: share is for a file, got {_shown(value)!r}")
+        return StorePlace(LogUrl.of(url), True, **options)
+    path = unquote(url.removeprefix(_FILE))
+    if not url.startswith(_FILE) or not path or "?" in path:
+        raise ValueError(
+            "must be such as sqlite:///pages.sqlite?share=1, with four slashes for a path from "
+            f"the root, and the options share, commit, store_down, got {value!r}"
+        )
+    if not is_shared and "store_down" in options:
+        raise ValueError(f"has store_down for a file that crawls do not share, got {value!r}")
+    return StorePlace(_parse_path("file", Path.is_file, path), is_shared, **options)
+
+
+def _split_options(url: str) -> tuple[str, dict[str, str]]:
+    """Return *url* without those options that are no matter of its server, and these."""
+    # After the last question mark: a password may have one that nobody has escaped.
+    rest, mark, query = url.rpartition("?")
+    own, others = {}, []
+    for option in query.split("&") if mark else []:
+        name, _, value = option.partition("=")
+        if name == "share" or name in _CHOICES:
+            own[name] = value
+        else:
+            others.append(option)
+    if not own:
+        return url, {}
+    return mark.join([rest, *(["&".join(others)] if others else [])]), own
+
+
+def _show_index(given: Any, parsed: StorePlace) -> Any:
+    return str(parsed.place) if isinstance(given, str) and "://" in given else given
 
 
 def _shown(value: str) -> str:

@@ -3,7 +3,8 @@
 import sqlite3
 from array import array
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -16,18 +17,16 @@ from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError
 from dedup.stores.reader import LedgerReader, StoredPage
-from dedup.stores.shared.log import Answer, CrawlRow, Entry, Log, Member, Request
+from dedup.stores.shared.log import Answer, CrawlRow, Entry, Member, Request
+from dedup.stores.shared.server_log import ServerLog
 from dedup.stores.sqlite import KIND
 
 _ROWS_AT_ONCE = 1_000
-_TEXTS_AT_ONCE = 100
-# Whoever reads a log has all claims in memory that are not stored yet.
-_PAGES_AT_ONCE = 20_000
 
 T = TypeVar("T")
 
 
-async def copy_to_ledger(log: Log, path: Path) -> None:
+async def copy_to_ledger(log: ServerLog, path: Path) -> None:
     """Write a ledger with all that *log* holds into *path*, also while crawls go on.
 
     Pages have the numbers that they have there. Who stored a page is known by its run only, so that
@@ -49,14 +48,14 @@ async def copy_to_ledger(log: Log, path: Path) -> None:
             raise _reset_error(log)
 
 
-def _reset_error(log: Log) -> HistoryChangedError:
+def _reset_error(log: ServerLog) -> HistoryChangedError:
     return HistoryChangedError(f"{log.name} was reset while it was read: try it again")
 
 
 class _Copy:
     """Writes what a log holds into the tables of a new ledger."""
 
-    def __init__(self, log: Log, file: sqlite3.Connection) -> None:
+    def __init__(self, log: ServerLog, file: sqlite3.Connection) -> None:
         self._log = log
         self._file = file
         self._crawls: list[CrawlRow] = []
@@ -72,10 +71,6 @@ class _Copy:
                 tables.insert_duplicates(self._file, (note for _, note in some), crawl)
         async for entries in self._log.snapshot():
             await self._add(entries)
-        async for times in _in_pieces(self._log.seen_again(), _ROWS_AT_ONCE):
-            tables.note_seen(self._file, dict(times))
-        async for texts in _in_pieces(self._log.texts(), _TEXTS_AT_ONCE):
-            tables.insert_texts(self._file, texts)
         await self._read_crawls()
         # A log may have forgotten what was replaced.
         self._file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
@@ -144,15 +139,12 @@ async def _in_pieces(values: AsyncIterator[T], size: int) -> AsyncIterator[list[
     yield piece
 
 
-async def check_target(log: Log, *, overwrite: bool = False) -> None:
-    """Raise LedgerError unless a ledger can be copied to *log*, which is open afterwards.
+async def check_target(log: ServerLog, *, overwrite: bool = False) -> bool:
+    """Return whether anything is in *log*, which is open afterwards.
 
-    It holds no page, or *overwrite* says that it may be replaced; and no crawl uses it.
+    Raises LedgerError unless a ledger can be copied there: it holds no page, or *overwrite* says
+    that it may be replaced; and no crawl uses it.
     """
-    await _is_anything_there(log, overwrite)
-
-
-async def _is_anything_there(log: Log, overwrite: bool) -> bool:
     found = await log.open()
     if found is None:
         return False
@@ -165,14 +157,14 @@ async def _is_anything_there(log: Log, overwrite: bool) -> bool:
     return True
 
 
-def _in_use_error(log: Log) -> LedgerInUseError:
+def _in_use_error(log: ServerLog) -> LedgerInUseError:
     return LedgerInUseError(
         f"{log.name} is in use: wait for the end of its crawls (for one that was killed, "
         f"{log.lease:g} seconds), or name another store (?namespace=)"
     )
 
 
-async def _has_pages(log: Log) -> bool:
+async def _has_pages(log: ServerLog) -> bool:
     pieces = log.snapshot()
     try:
         async for entries in pieces:
@@ -183,125 +175,85 @@ async def _has_pages(log: Log) -> bool:
         await pieces.aclose()  # type: ignore[attr-defined]  # all are generators
 
 
-async def copy_to_log(path: Path, log: Log, *, overwrite: bool = False, name: str = "") -> int:
+async def copy_to_log(
+    path: Path, log: ServerLog, *, overwrite: bool = False, name: str = ""
+) -> int:
     """Have *log* know the pages of the ledger at *path* that count; return how many these are.
 
-    And their preferred keys, when they were met again, their duplicates and the texts. All of this
-    counts as stored now, in one crawl. Crawls that join meanwhile wait for pages near these.
+    And their preferred keys and duplicates. All of this counts as stored now, in one crawl. What
+    fails leaves the first pages in *log*: a store that knows less, from which pages are stored
+    again. *name* is what messages call the ledger.
 
-    Whatever fails, *log* has no page afterwards. Only if this process is killed, or *log* cannot be
-    reached any more, it may have the first ones, `_PAGES_AT_ONCE` or a multiple of them: a store
-    that knows less, from which pages are stored again.
-
-    *name* is what messages call the ledger. Raises LedgerError as `check_target` does, if a crawl
-    joins before all pages are there, if *path* is no ledger or damaged, or if *log* cannot be
-    written.
+    Raises LedgerError as `check_target` does, if a crawl joins before all pages are there, if
+    *path* is no ledger or damaged, or if *log* cannot be written.
     """
-    reset = await _is_anything_there(log, overwrite)
+    reset = await check_target(log, overwrite=overwrite)
     with LedgerReader(path, name) as reader:
-        identity = reader.identity
-        member = _new_member()
-        joined = await log.join(member, identity, reset=reset)
+        member = Member(token_bytes(8), "dedup ledger")
+        joined = await log.join(member, reader.identity, reset=reset)
         move = _Move(reader, log, member.owner, joined.run)
         try:
             await move.make()
         except BaseException as error:
-            is_empty = await _forget(log, member, identity)
-            if isinstance(error, LedgerError) and move.pages and not is_empty:
+            with suppress(LedgerError):
+                await log.leave(member.owner, "failed", None, ())
+            if isinstance(error, LedgerError) and move.pages:
                 raise LedgerError(
                     f"{error} (up to {move.pages:,} pages are there already; --overwrite begins "
                     "anew)"
                 ) from error
             raise
-        await log.leave(member.owner, "finished", None, reader.texts())
+        await log.leave(member.owner, "finished", None, ())
         return move.pages
-
-
-def _new_member() -> Member:
-    return Member(token_bytes(8), "dedup ledger")
-
-
-async def _forget(log: Log, member: Member, identity: Mapping[str, Any]) -> bool:
-    """Have *log* forget what *member* has told it; return whether it has, as nobody else joined."""
-    try:
-        await log.leave(member.owner, "failed", None, ())
-        if len(await log.crawls()) > 1:
-            return False
-        again = _new_member()
-        joined = await log.join(again, identity, reset=True)
-        await log.leave(again.owner, "failed", None, ())
-    except LedgerError:
-        return False
-    return joined.is_reset
 
 
 class _Move:
     """Tells a log, as one process that takes part, what a ledger holds."""
 
-    def __init__(self, reader: LedgerReader, log: Log, owner: bytes, run: int) -> None:
+    def __init__(self, reader: LedgerReader, log: ServerLog, owner: bytes, run: int) -> None:
         self._reader = reader
         self._log = log
         self._owner = owner
         self._run = run
         self._turn = self._seen = 0
-        self.pages = 0
-        """How many are stored in the log, or may be."""
         # Numbers in the ledger, in order, and what they are in the log.
         self._old, self._new = array("q"), array("q")
-        # What the items of those say that are claimed.
-        self._items: list[bytes] = []
+
+    @property
+    def pages(self) -> int:
+        """How many are stored in the log, or may be."""
+        return len(self._new)
 
     async def make(self) -> None:
         """Move all."""
-        # Who joins now takes what is moved for what its own run has stored.
+        for pages in _batches(self._reader.pages(), _ROWS_AT_ONCE):
+            await self._store(pages)
         await self._check_alone()
-        pages = self._reader.pages()
-        while True:
-            for some in _batches(islice(pages, _PAGES_AT_ONCE), _ROWS_AT_ONCE):
-                await self._claim(some)
-            if self.pages == len(self._new):
-                break
-            await self._check_alone()
-            await self._commit()
-        await self._tell_notes()
-
-    async def _check_alone(self) -> None:
-        if len(await self._log.crawls()) > 1:
-            raise _in_use_error(self._log)
-
-    async def _claim(self, pages: Sequence[StoredPage]) -> None:
-        first = len(self._new) + 1
-        self._check(pages)
-        claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
-        answer = await self._tell(claims=claims)
-        self._old.extend(page.number for page in pages)
-        self._items += [page.items for page in pages]
-        self._new.extend(answer.made)
-
-    async def _commit(self) -> None:
-        """Have what is claimed be stored, all at once."""
-        numbers, items = self._new[self.pages :], map(unpack_items, self._items)
-        commits = [
-            (serial, Committed(number, tuple(of_page)))
-            for serial, (number, of_page) in enumerate(
-                zip(numbers, items, strict=True), self.pages + 1
-            )
-        ]
-        self.pages += len(commits)
-        self._items.clear()
-        answer = await self._tell(commits=commits)
-        if answer.lost:
-            raise LedgerError(f"{self._log.name} has ended claims that took too long")
-
-    async def _tell_notes(self) -> None:
         for some in _batches(self._reader.preferred(), _ROWS_AT_ONCE):
             await self._tell(preferred={self._number(old): key for old, key in some})
         for notes in _batches(self._reader.duplicates(), _ROWS_AT_ONCE):
             duplicates = [note._replace(number=self._number(note.number)) for note in notes]
             await self._tell(duplicates=duplicates)
-        met_again = (page for page in self._reader.pages() if page.seen > page.stored)
-        for pages in _batches(met_again, _ROWS_AT_ONCE):
-            await self._tell(seen_again={self._number(page.number): page.seen for page in pages})
+
+    async def _check_alone(self) -> None:
+        # Who joins now takes what is moved for what its own run has stored.
+        if len(await self._log.crawls()) > 1:
+            raise _in_use_error(self._log)
+
+    async def _store(self, pages: Sequence[StoredPage]) -> None:
+        self._check(pages)
+        first = self.pages + 1
+        claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
+        made = (await self._tell(claims=claims)).made
+        await self._check_alone()
+        self._old.extend(page.number for page in pages)
+        self._new.extend(made)
+        commits = [
+            (serial, Committed(number, tuple(unpack_items(page.items))))
+            for serial, (number, page) in enumerate(zip(made, pages, strict=True), first)
+        ]
+        if (await self._tell(commits=commits)).lost:
+            raise LedgerError(f"{self._log.name} has ended claims that took too long")
 
     def _number(self, old: int) -> int:
         return self._new[bisect_left(self._old, old)]

@@ -13,8 +13,6 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
-MOST_TEXTS = 2_000
-"""How many texts of pages a log keeps, unless it is told another number."""
 
 
 class Entry(NamedTuple):
@@ -77,7 +75,7 @@ class Request(NamedTuple):
     claims of its own that are stored, with their serials, *releases* others by number and serial,
     *claims* new ones by serial. *preferred* are the better keys of stored pages, by number. The
     rest nobody follows: *duplicates* that were met, and the times at which stored pages were met
-    again, by number (*seen_again*).
+    again, by number (*seen_again*), which only a file keeps.
     """
 
     owner: bytes
@@ -131,14 +129,10 @@ class Log(ABC):
     what waiting does not mend. No message, and no *name*, shows a password.
     """
 
-    def __init__(self, name: str, *, lease: float = LEASE, most_texts: int = MOST_TEXTS) -> None:
-        """Create it without connecting; *name* is what messages call it, *lease* is in seconds.
-
-        *most_texts*: how many texts `leave` keeps, of all processes together.
-        """
+    def __init__(self, name: str, *, lease: float = LEASE) -> None:
+        """Create it without connecting; *name* is what messages call it, *lease* is in seconds."""
         self.name = name
         self.lease = lease
-        self._most_texts = most_texts
 
     # Taking part.
 
@@ -183,9 +177,9 @@ class Log(ABC):
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
-        """End the lease of *owner*, release its open claims, and keep its report and *texts*.
+        """End the lease of *owner*, release its open claims, and keep its report.
 
-        Of too many texts, those of the last who leave are kept; a ledger keeps them all.
+        A file also keeps the *texts*.
         """
 
     @abstractmethod
@@ -209,21 +203,3 @@ class Log(ABC):
     @abstractmethod
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         """Return the records of claimed pages by their *numbers*, of those that are there."""
-
-    @abstractmethod
-    async def crawls(self) -> list[CrawlRow]:
-        """Return who took part, the oldest first."""
-
-    @abstractmethod
-    def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
-        """Yield the duplicates that were met, each with its run; a later one for the same page and
-        key takes the place of an earlier one. Some may be yielded twice.
-        """
-
-    @abstractmethod
-    def seen_again(self) -> AsyncIterator[tuple[int, float]]:
-        """Yield numbers of stored pages, and when they were last met again; some maybe twice."""
-
-    @abstractmethod
-    def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
-        """Yield the texts that were kept: URL, title, main text."""

@@ -4,20 +4,28 @@ from importlib import import_module
 from pathlib import Path
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.shared.log import MOST_TEXTS, Log
+from dedup.stores.shared.log import Log
 from dedup.stores.shared.log_url import ADAPTERS, LogUrl
+from dedup.stores.shared.server_log import ServerLog
 from dedup.stores.shared.sqlite_log import SqliteLog
 
 
-def open_log(place: LogUrl | Path, *, fsync: bool = False, most_texts: int = MOST_TEXTS) -> Log:
+def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:
     """Return the log at *place*, which is not connected yet; a path is that of an SQLite file.
 
-    *fsync*: what is written to a file survives a power failure. *most_texts*: how many texts a
-    server keeps. Raises LedgerError, which shows no password, if its client is not installed, or
-    the URL wrong.
+    *fsync*: what is written to a file survives a power failure. Raises LedgerError as
+    `open_server_log` does.
     """
     if isinstance(place, Path):
         return SqliteLog(place, fsync=fsync)
+    return open_server_log(place)
+
+
+def open_server_log(place: LogUrl) -> ServerLog:
+    """Return the log at *place*, which is not connected yet.
+
+    Raises LedgerError, which shows no password, if its client is not installed, or the URL wrong.
+    """
     adapter = ADAPTERS[place.url.partition("://")[0]]
     try:
         module = import_module(adapter.module)
@@ -25,5 +33,5 @@ def open_log(place: LogUrl | Path, *, fsync: bool = False, most_texts: int = MOS
         raise LedgerError(
             f"{adapter.server} needs: pip install 'scrapy-dedup[{adapter.extra}]'"
         ) from error
-    log: Log = getattr(module, adapter.log)(place.url, most_texts=most_texts)
+    log: ServerLog = getattr(module, adapter.log)(place.url)
     return log

@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.server_url import ServerUrl
+from dedup.stores.shared.server_url import ServerUrl, url_error
 
 _OLDEST_SERVER = 140000
 
@@ -47,8 +47,13 @@ class PostgresClient:
 
     def __init__(self, url: ServerUrl, timeout: float) -> None:
         """Create it without connecting; no statement takes longer than *timeout* seconds."""
-        options = dict(url.options)
-        self._secrets = [options[name] for name in ("password", "sslpassword") if options.get(name)]
+        try:
+            options = conninfo_to_dict(url.url)
+        except psycopg.Error:
+            raise url_error(url.url) from None
+        self._secrets = [
+            str(options[name]) for name in ("password", "sslpassword") if options.get(name)
+        ]
         hosts = str(options.get("host") or "").split(",")
         options.setdefault("connect_timeout", max(2, int(timeout / len(hosts))))
         options.setdefault("fallback_application_name", "scrapy-dedup")

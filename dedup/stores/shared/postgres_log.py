@@ -2,36 +2,53 @@
 
 import json
 import math
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from struct import Struct
+from typing import Any, LiteralString
 
-from dedup.record import Preferred
-from dedup.stores.base import Texts
+from dedup.record import Claimed, PageRecord, Preferred
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.shared.entries import tail_of, to_bytes
 from dedup.stores.shared.log import (
+    FORMAT,
     LEASE,
     MOST_ENTRIES,
-    MOST_TEXTS,
     Answer,
+    CrawlRow,
     Entry,
     Found,
     Joined,
     Member,
     Request,
 )
-from dedup.stores.shared.postgres_arrays import array_of, arrays_of, arrays_of_claims
-from dedup.stores.shared.postgres_reader import PostgresReader
-from dedup.stores.shared.postgres_schema import has_schema, make_schema
-from dedup.text import to_utf8
+from dedup.stores.shared.postgres_client import PostgresClient
+from dedup.stores.shared.server_log import ServerLog
+from dedup.stores.shared.server_url import ServerUrl
+from dedup.text import from_utf8, to_utf8
 
-_TEXTS_AT_A_TIME = 100
+_SCHEMA = Path(__file__).with_name("postgres_log.sql")
+# For one process at a time. The schema may be there, if the role may not make one.
+_MAKE = """
+    DO $make$ BEGIN
+        PERFORM pg_advisory_xact_lock(x'6465647570'::bigint);
+        IF to_regclass('dedup.about') IS NULL THEN
+            IF to_regnamespace('dedup') IS NULL THEN
+                CREATE SCHEMA dedup;
+            END IF;
+            EXECUTE $script$SCRIPT$script$;
+        END IF;
+    END $make$
+"""
+_NAME = Struct("<I8s")
+"""The serial and the owner of a claim, as they are in an entry."""
 
 
-class PostgresLog(PostgresReader):
+class PostgresLog(ServerLog):
     """A log in a schema `dedup` of a PostgreSQL database, which may have several, by namespace.
 
     Calls wait for each other: there is one connection, which is the log's own (PgBouncer must pool
@@ -39,22 +56,23 @@ class PostgresLog(PostgresReader):
     the disks of the server, or if a standby that lags behind takes its place.
     """
 
-    def __init__(
-        self, url: str, timeout: float = 10.0, *, lease: float = LEASE, most_texts: int = MOST_TEXTS
-    ) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
         """Take *url*, ``postgresql://user:password@host:port/database?namespace=...``.
 
         All but the *namespace* is libpq's: several hosts, ``sslmode``, the file of passwords, the
-        variables of the environment. No call takes longer than *timeout* seconds. *most_texts*: how
-        many texts are kept; at least those of the process that leaves. Raises LedgerError for a URL
-        that is none.
+        variables of the environment. No call takes longer than *timeout* seconds. Raises
+        LedgerError for a URL that is none.
         """
-        super().__init__(url, timeout, lease=lease, most_texts=most_texts)
+        place = ServerUrl.of(url)
+        super().__init__(place.name, lease=lease)
+        self._client = PostgresClient(place, timeout)
+        self._namespace = place.namespace
+        self._has_tables = False
         self._signature: bytes | None = None
 
     async def open(self) -> Found | None:
         self._client.was_right = False
-        if not await has_schema(self._client):
+        if not await self._has_schema():
             self._client.was_right = True
             return None
         rows = await self._client.query(
@@ -70,8 +88,8 @@ class PostgresLog(PostgresReader):
         return Found(json.loads(rows[0][0]), rows[0][1]) if rows else None
 
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
-        if not await has_schema(self._client):
-            await make_schema(self._client)
+        if not await self._has_schema():
+            await self._make_schema()
         text = json.dumps(identity, sort_keys=True, default=str)
         signature = blake2b(text.encode(), digest_size=16).digest()
         [[run, is_resumed, is_reset, position, other]] = await self._client.query(
@@ -99,7 +117,7 @@ class PostgresLog(PostgresReader):
         [[last, ended, entries]] = await self._client.query(
             """
             SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
-                %s, %s, %s, %s, %s, %s, %s, %s)
+                %s, %s, %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
             str(request.seen), self.lease, str(MOST_ENTRIES),
@@ -114,7 +132,6 @@ class PostgresLog(PostgresReader):
                 ],
                 5,
             ),
-            *arrays_of(request.seen_again.items(), 2),
         )  # fmt: skip
         made = list(range(last + 1 - len(claims), last + 1))
         stored = set(ended or ())
@@ -139,22 +156,149 @@ class PostgresLog(PostgresReader):
             if report is None
             else to_utf8(json.dumps(report, ensure_ascii=False, default=str)),
         )  # fmt: skip
-        left, count = iter(texts), 0
-        while part := list(islice(left, _TEXTS_AT_A_TIME)):
-            count += len(part)
-            rows = [
-                (
-                    to_utf8(url),
-                    None if title is None else to_utf8(title),
-                    zlib.compress(to_utf8(text)),
-                )
-                for url, title, text in part
-            ]
-            await self._client.query(
-                "SELECT dedup.keep_texts(%s, %s, %s, %s, %s, %s)",
-                self._namespace, self._signature, str(max(count, self._most_texts)),
-                *arrays_of(rows, 3),
-            )  # fmt: skip
 
     async def close(self) -> None:
         await self._client.close()
+
+    # Reading.
+
+    async def _listed(self, after: int) -> list[bytes]:
+        rows = await self._read(
+            """
+            SELECT last, ARRAY(
+                SELECT entry FROM dedup.entries
+                WHERE log = id AND position > %s AND position <= %s
+                ORDER BY position
+            ) FROM dedup.logs WHERE namespace = %s
+            """,
+            str(after), str(after + MOST_ENTRIES), self._namespace,
+        )  # fmt: skip
+        return [data for row in rows for data in self._checked(after + 1, *row)]
+
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        pages, left = {}, iter(numbers)
+        while part := list(islice(left, MOST_ENTRIES)):
+            for position, data in await self._read(
+                """
+                SELECT position, entry FROM dedup.entries
+                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
+                """,
+                self._namespace, array_of(part),
+            ):  # fmt: skip
+                [entry] = self._entries(position, [data])
+                if isinstance(entry.event, Claimed):
+                    pages[position] = entry.event.record
+        return pages
+
+    async def crawls(self) -> list[CrawlRow]:
+        rows = await self._read(
+            """
+            SELECT run, position, spider, job, started, finished, reason, report
+            FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+            ORDER BY id
+            """,
+            self._namespace,
+        )
+        return [
+            CrawlRow(
+                run, position, from_utf8(spider), None if job is None else from_utf8(job), started,
+                finished, None if reason is None else from_utf8(reason),
+                None if report is None else json.loads(from_utf8(report)),
+            )
+            for run, position, spider, job, started, finished, reason, report in rows
+        ]  # fmt: skip
+
+    async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        last: tuple[int, bytes] = -1, b""
+        while rows := await self._read(
+            """
+            SELECT number, digest, run, key, kind, distance, at
+            FROM dedup.matches
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+                AND (number, digest) > (%s::bigint, %s::bytea)
+            ORDER BY number, digest LIMIT %s
+            """,
+            self._namespace, str(last[0]), last[1], str(MOST_ENTRIES),
+        ):  # fmt: skip
+            for number, digest, run, key, kind, distance, at in rows:
+                yield run, DuplicateNote(from_utf8(key), number, from_utf8(kind), distance, at)
+                last = number, digest
+
+    async def _read(self, statement: LiteralString, *values: Any) -> list[Any]:
+        """Return the rows of a statement; none before anybody has joined."""
+        self._has_tables = self._has_tables or await self._has_schema()
+        return await self._client.query(statement, *values) if self._has_tables else []
+
+    def _checked(self, first: int, last: int, found: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the entries of an answer, which are from *first* to *last* if they are not many.
+
+        Raises LedgerError if there is a gap.
+        """
+        if len(found) != min(MOST_ENTRIES, max(last + 1 - first, 0)):
+            raise LedgerError(f"{self.name} is damaged: entries from {first} to {last} are missing")
+        return found
+
+    # The schema.
+
+    async def _has_schema(self) -> bool:
+        """Return whether the tables are there; raises LedgerError for those of somebody else."""
+        [[has_tables, has_others]] = await self._client.query(
+            """
+            SELECT EXISTS (
+                    SELECT FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+                    WHERE relnamespace = to_regnamespace('dedup')
+                        AND relname = 'about' AND attname = 'format'
+                ),
+                EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('dedup'))
+                OR EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('dedup'))
+            """
+        )
+        if has_tables:
+            [[found]] = await self._client.query("SELECT min(format) FROM dedup.about")
+            if found == FORMAT:
+                return True
+            raise LedgerError(
+                f"{self.name} has format {found} in its schema 'dedup', this scrapy-dedup needs "
+                f"format {FORMAT}: use another database, or remove it (DROP SCHEMA dedup CASCADE)"
+            )
+        if has_others:
+            raise LedgerError(
+                f"{self.name} has a schema 'dedup' that is not of scrapy-dedup: use another "
+                "database"
+            )
+        return False
+
+    async def _make_schema(self) -> None:
+        """Create all tables and functions, in one transaction, unless others are faster."""
+        script = _SCHEMA.read_text("utf-8") + f"INSERT INTO dedup.about VALUES ({FORMAT})"
+        await self._client.query(_MAKE.replace("SCRIPT", script).encode())
+
+
+# Columns of values as PostgreSQL writes arrays, of whichever type it wants there: so the types of a
+# statement are always the same, and it is prepared once.
+
+
+def array_of(values: Iterable[int | float | bytes | None]) -> str:
+    r"""Return *values* as one array.
+
+    >>> print(array_of([1, None]), array_of([b"a"]))
+    {1,NULL} {"\\x61"}
+    """
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: int | float | bytes | None) -> str:
+    if value is None:
+        return "NULL"
+    return f'"\\\\x{value.hex()}"' if isinstance(value, bytes) else str(value)
+
+
+def arrays_of(rows: Iterable[Sequence[Any]], count: int) -> list[str]:
+    """Return the *count* columns of *rows* as arrays."""
+    columns = list(zip(*rows, strict=True)) or [()] * count
+    return list(map(array_of, columns))
+
+
+def arrays_of_claims(claims: Iterable[tuple[int, bytes, int]]) -> list[str]:
+    """Return the numbers of claims, and their names, as arrays."""
+    return arrays_of([(number, _NAME.pack(serial, owner)) for number, owner, serial in claims], 2)

@@ -69,24 +69,6 @@ CREATE TABLE dedup.matches (
     PRIMARY KEY (log, number, digest)
 );
 
--- When stored pages were last met again.
-CREATE TABLE dedup.seen (
-    number bigint,
-    at double precision NOT NULL,
-    log integer,
-    PRIMARY KEY (log, number)
-);
-
-CREATE TABLE dedup.texts (
-    id bigint GENERATED ALWAYS AS IDENTITY,
-    log integer,
-    digest bytea,                       -- of the URL
-    url bytea NOT NULL,
-    title bytea,
-    text bytea NOT NULL,                -- zlib
-    PRIMARY KEY (log, digest)
-);
-
 -- Arguments and variables begin with an underscore, columns do not.
 
 -- Eight bytes in the order of an entry.
@@ -171,7 +153,6 @@ CREATE FUNCTION dedup.exchange(
     _entries bytea[],               -- claims and preferred keys, without their time
     _match_numbers bigint[], _match_keys bytea[], _match_kinds bytea[],
     _match_distances double precision[], _match_times double precision[],
-    _seen_numbers bigint[], _seen_times double precision[],
     OUT _last bigint,
     OUT _ended bigint[],            -- which of the commits, from 1
     OUT _answer bytea[]
@@ -242,11 +223,6 @@ BEGIN
         ON CONFLICT (log, number, digest) DO UPDATE SET
             run = excluded.run, kind = excluded.kind, distance = excluded.distance,
             at = excluded.at;
-    END IF;
-    IF cardinality(_seen_numbers) > 0 THEN
-        INSERT INTO dedup.seen (log, number, at)
-        SELECT _log, number, at FROM unnest(_seen_numbers, _seen_times) AS told (number, at)
-        ON CONFLICT (log, number) DO UPDATE SET at = excluded.at;
     END IF;
 
     _answer := ARRAY(
@@ -375,27 +351,6 @@ BEGIN
 END
 $$;
 
--- Keep texts, and no more than so many of all.
-CREATE FUNCTION dedup.keep_texts(
-    _namespace text, _signature bytea, _most integer,
-    _urls bytea[], _titles bytea[], _texts bytea[]
-) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    _log integer;
-BEGIN
-    SELECT _locked._log INTO _log FROM dedup.lock_log(_namespace, _signature) AS _locked;
-    DELETE FROM dedup.texts
-    WHERE log = _log AND digest IN (SELECT substring(sha256(u) FOR 16) FROM unnest(_urls) AS u);
-    INSERT INTO dedup.texts (log, digest, url, title, text)
-    SELECT DISTINCT ON (url) _log, substring(sha256(url) FOR 16), url, title, text
-    FROM unnest(_urls, _titles, _texts) WITH ORDINALITY AS told (url, title, text, place)
-    ORDER BY url, place DESC;
-    DELETE FROM dedup.texts WHERE id IN (
-        SELECT id FROM dedup.texts WHERE log = _log ORDER BY id DESC OFFSET _most
-    );
-END
-$$;
-
 -- Delete some rows of logs that were reset; whether there are more.
 CREATE FUNCTION dedup.sweep(_most integer) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -417,16 +372,9 @@ BEGIN
     IF FOUND THEN
         RETURN true;
     END IF;
-    DELETE FROM dedup.seen WHERE log = _log AND number < _most + (
-        SELECT min(number) FROM dedup.seen WHERE log = _log
-    );
-    IF FOUND THEN
-        RETURN true;
-    END IF;
     DELETE FROM dedup.claims WHERE log = _log;
     DELETE FROM dedup.members WHERE log = _log;
     DELETE FROM dedup.crawls WHERE log = _log;
-    DELETE FROM dedup.texts WHERE log = _log;
     DELETE FROM dedup.forgotten WHERE log = _log;
     RETURN true;
 END

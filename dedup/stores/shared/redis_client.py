@@ -8,13 +8,13 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from redis import exceptions
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.server_url import ServerUrl
+from dedup.stores.shared.server_url import ServerUrl, url_error
 
 _SCRIPT = files(__package__).joinpath("redis_log.lua").read_text("utf-8")
 _OLDEST = (7, 0)
@@ -41,14 +41,23 @@ class RedisClient:
         """Create it without connecting; nothing waits longer than *timeout* seconds."""
         self._name = url.name
         self._timeout = timeout
+        scheme, _, place = url.url.partition("://")
+        scheme = scheme.replace("valkey", "redis")
         # What was sent may have been done, so the client may not send anything again.
-        self._redis = Redis(
-            **url.options,
-            retry=Retry(NoBackoff(), 0),
-            socket_timeout=None,
-            socket_connect_timeout=None,
-            protocol=2,
-        )
+        options: dict[str, Any] = {
+            "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": None,
+            "socket_connect_timeout": None,
+            "protocol": 2,
+        }
+        if scheme == "rediss":
+            options["ssl_check_hostname"] = True
+        try:
+            pool = ConnectionPool.from_url(f"{scheme}://{place}", **options)
+            pool.make_connection()  # type: ignore[no-untyped-call]  # fails for unknown options
+        except (ValueError, TypeError):
+            raise url_error(url.url) from None
+        self._redis = Redis.from_pool(pool)
         self._script = self._redis.register_script(_SCRIPT)
 
     async def run(self, keys: Iterable[str], *arguments: Any) -> Any:

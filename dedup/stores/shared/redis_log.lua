@@ -7,14 +7,12 @@
 -- open        hash: the number of an open claim -> serial, run and owner, as in its entry
 -- owners      hash: owner -> end of the lease, last turn (doubles)
 -- duplicates  hash: number and key of a page -> what was met
--- seen_again  hash: number -> when
 -- crawls      list: owner (8), run (4), when (8), position (8), length of the job (4), job, spider
 -- ends        hash: owner -> when (8), length of the reason (4), reason, report (JSON)
--- texts       list: URL, title, main text (JSON, zlib); nothing is done with it here
 --
 -- All numbers in strings are little-endian. Numbers of Lua are doubles: exact up to 2^53.
 
-local LOG, ABOUT, OPEN, OWNERS, DUPLICATES, SEEN_AGAIN, CRAWLS, ENDS = unpack(KEYS)
+local LOG, ABOUT, OPEN, OWNERS, DUPLICATES, CRAWLS, ENDS = unpack(KEYS)
 local call, pack, parse, sub = redis.call, struct.pack, struct.unpack, string.sub
 
 local time = call('TIME')
@@ -113,7 +111,7 @@ end
 -- made with.
 if verb == 'exchange' then
   local made_with, owner, turn, run, seen, most, lease, commits, releases = unpack(ARGV, 2, 10)
-  local tails, preferred, claims, duplicates = unpack(ARGV, 11, 14)
+  local tails, preferred, claims = unpack(ARGV, 11, 13)
   local _, last_turn = state_of(owner)
   if tonumber(turn) <= last_turn then return 'late' end
   if made_with ~= '' then
@@ -138,9 +136,9 @@ if verb == 'exchange' then
     local number, claim = open_claim(releases, place, owner)
     if number then finish('R', number, claim) end
   end
-  local first_claim = 15 + preferred
+  local first_claim = 14 + preferred
   local first_note = first_claim + claims
-  for i = 15, first_note - 1 do
+  for i = 14, first_note - 1 do
     news[#news + 1] = sub(ARGV[i], 1, 17) .. at .. sub(ARGV[i], 26)
   end
   local length = put('RPUSH', LOG, news, 1, #news) or 0
@@ -150,9 +148,7 @@ if verb == 'exchange' then
     opened[#opened + 1] = sub(ARGV[i], 2, 17)
   end
   put('HSET', OPEN, opened, 1, #opened)
-  local first_seen = first_note + 2 * duplicates
-  put('HSET', DUPLICATES, ARGV, first_note, first_seen - 1)
-  put('HSET', SEEN_AGAIN, ARGV, first_seen, #ARGV)
+  put('HSET', DUPLICATES, ARGV, first_note, #ARGV)
   local first = math.max(seen, 1) - 1
   return {length, lost, call('LRANGE', LOG, first, first + most - 1)}
 end

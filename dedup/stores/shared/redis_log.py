@@ -2,7 +2,6 @@
 
 import json
 import math
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from struct import Struct, error
 from typing import Any, NoReturn, TypeVar
@@ -12,12 +11,10 @@ from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.shared.entries import tail_of, to_bytes
-from dedup.stores.shared.listed_log import ListedLog
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
     MOST_ENTRIES,
-    MOST_TEXTS,
     Answer,
     CrawlRow,
     Entry,
@@ -27,7 +24,8 @@ from dedup.stores.shared.log import (
     Request,
 )
 from dedup.stores.shared.redis_client import RedisClient
-from dedup.stores.shared.redis_url import parse_redis_url
+from dedup.stores.shared.server_log import ServerLog
+from dedup.stores.shared.server_url import ServerUrl
 from dedup.text import from_utf8, to_utf8
 
 # The keys, in the order in which the script has them, and their types.
@@ -37,10 +35,8 @@ _TYPES = {
     "open": "hash",
     "owners": "hash",
     "duplicates": "hash",
-    "seen_again": "hash",
     "crawls": "list",
     "ends": "hash",
-    "texts": "list",
 }
 _PIECE = 100
 
@@ -51,32 +47,26 @@ _CRAWL = Struct("<8sIdQI")  # owner, run, when, position, length of the job; job
 _END = Struct("<dI")  # when, length of the reason; reason and report follow
 _LENGTH = Struct("<I")
 _NUMBER = Struct("<Q")
-_TIME = Struct("<d")
 
 T = TypeVar("T")
 
 
-class RedisLog(ListedLog):
+class RedisLog(ServerLog):
     """A log in one namespace of a Redis (7.0 or later) or Valkey server.
 
     What the server acknowledged is lost as it is configured to lose it: with `appendonly yes`, if
     the machine fails, at most what the last second brought; without, with the server.
     """
 
-    def __init__(
-        self, url: str, timeout: float = 10.0, *, lease: float = LEASE, most_texts: int = MOST_TEXTS
-    ) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
         """Create it for a server; nothing waits longer than *timeout* seconds for it.
 
-        *most_texts*: how many texts are kept; at least those of the process that leaves.
-
-        *url*: `redis://user:password@host:6379/0?namespace=name`, or `rediss://` with TLS (and
-        `ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile` after the ?), or
-        `unix:///run/redis.sock?db=0&namespace=name`; `valkey://` and `valkeys://` are the same.
-        Raises LedgerError if it is another one.
+        *url*: `redis://user:password@host:6379/0?namespace=name`, or any other that redis-py
+        takes (`rediss://`, `unix://`), with a namespace; `valkey://` and `valkeys://` are the same.
+        Raises LedgerError if it is none.
         """
-        address = parse_redis_url(url)
-        super().__init__(address.name, lease=lease, most_texts=most_texts)
+        address = ServerUrl.of(url)
+        super().__init__(address.name, lease=lease)
         self._client = RedisClient(address, timeout)
         self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
         self._made_with = b""
@@ -120,8 +110,6 @@ class RedisLog(ListedLog):
         for key, number, kind, distance, at in request.duplicates:
             notes.append(_NUMBER.pack(number) + to_utf8(key))
             notes.append(_DUPLICATE.pack(run, distance, at) + to_utf8(kind))
-        for number, at in request.seen_again.items():
-            notes += [_NUMBER.pack(number), _TIME.pack(at)]
         tails = [tail_of(event) for _, event in request.commits]
         answer = await self._client.run(
             self._keys.values(),
@@ -130,7 +118,7 @@ class RedisLog(ListedLog):
             b"".join(_CLAIM.pack(event.number, serial) for serial, event in request.commits),
             b"".join(_CLAIM.pack(*claim) for claim in request.releases),
             b"".join(_LENGTH.pack(len(tail)) + tail for tail in tails),
-            len(preferred), len(claims), len(request.duplicates),
+            len(preferred), len(claims),
             *map(to_bytes, [*preferred, *claims]), *notes,
         )  # fmt: skip
         if answer == b"late":
@@ -154,12 +142,6 @@ class RedisLog(ListedLog):
         await self._client.run(
             self._keys.values(), "leave", owner, _LENGTH.pack(len(why)) + why + told
         )
-        rows = [zlib.compress(_to_json(row)) for row in texts]
-        key = self._keys["texts"]
-        most = max(self._most_texts, len(rows))
-        for start in range(0, len(rows), _PIECE):
-            await self._client.call("RPUSH", key, *rows[start : start + _PIECE])
-            await self._client.call("LTRIM", key, -most, -1)
 
     async def close(self) -> None:
         await self._client.close()
@@ -191,34 +173,12 @@ class RedisLog(ListedLog):
         return [self._parsed(_crawl_row, row, ends) for row in rows]
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
-        async for field, value in self._fields("duplicates"):
-            yield self._parsed(_duplicate, field, value)
-
-    async def seen_again(self) -> AsyncIterator[tuple[int, float]]:
-        async for field, value in self._fields("seen_again"):
-            yield self._parsed(_number_and_time, field, value)
-
-    async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
-        shown = set()
-        count = await self._client.call("LLEN", self._keys["texts"])
-        for last in range(count - 1, -1, -_PIECE):
-            first = max(last - _PIECE + 1, 0)
-            for row in reversed(
-                await self._client.call("LRANGE", self._keys["texts"], first, last)
-            ):
-                url, title, text = self._parsed(_text, row)
-                if url not in shown:
-                    shown.add(url)
-                    yield url, title, text
-
-    async def _fields(self, part: str) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the fields of a hash and their values; some twice while it grows."""
         cursor = None
-        while cursor != 0:
-            arguments = (self._keys[part], cursor or 0, "COUNT", 10 * _PIECE)
+        while cursor != 0:  # a field may come twice while the hash grows
+            arguments = (self._keys["duplicates"], cursor or 0, "COUNT", 10 * _PIECE)
             cursor, found = await self._client.call("HSCAN", *arguments)
             for field, value in found.items():
-                yield field, value
+                yield self._parsed(_duplicate, field, value)
 
     def _identity(self, made_with: bytes) -> dict[str, Any]:
         try:
@@ -248,7 +208,7 @@ class RedisLog(ListedLog):
     def _parsed(self, parse: Callable[..., T], *data: Any) -> T:
         try:
             return parse(*data)
-        except (ValueError, TypeError, LookupError, error, zlib.error) as cause:
+        except (ValueError, TypeError, LookupError, error) as cause:
             raise LedgerError(f"{self.name} is damaged: {cause}") from cause
 
 
@@ -268,15 +228,6 @@ def _duplicate(field: bytes, value: bytes) -> tuple[int, DuplicateNote]:
     run, distance, at = _DUPLICATE.unpack_from(value)
     key, kind = from_utf8(field[_NUMBER.size :]), from_utf8(value[_DUPLICATE.size :])
     return run, DuplicateNote(key, number, kind, distance, at)
-
-
-def _number_and_time(field: bytes, value: bytes) -> tuple[int, float]:
-    return _NUMBER.unpack(field)[0], _TIME.unpack(value)[0]
-
-
-def _text(row: bytes) -> tuple[str, str | None, str]:
-    url, title, text = json.loads(from_utf8(zlib.decompress(row)))
-    return url, title, text
 
 
 def _to_json(value: Any) -> bytes:

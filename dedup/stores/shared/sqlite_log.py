@@ -1,32 +1,44 @@
 """The ledger as a log: one SQLite file, which the processes of a machine share."""
 
+import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
+from dedup.ledger_lock import lock_to_share
 from dedup.record import PageRecord
-from dedup.sqlite_file import LedgerError
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores.base import StoreDownError, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.shared import sqlite_tables
-from dedup.stores.shared.log import (
-    LEASE,
-    Answer,
-    CrawlRow,
-    Entry,
-    Found,
-    Joined,
-    Log,
-    Member,
-    Request,
-)
-from dedup.stores.shared.shared_file import SharedFile
+from dedup.stores.shared.log import LEASE, Answer, Entry, Found, Joined, Log, Member, Request
+from dedup.stores.sqlite import KIND
 
 _ENTRIES_BETWEEN_PRUNES = 1_000
+_MAY_COME_BACK = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+
+T = TypeVar("T")
 
 
 class SqliteLog(Log):
@@ -36,7 +48,7 @@ class SqliteLog(Log):
     turns with a file. The lock of a crawl alone is held for moments only: when a process begins to
     take part, and when it goes on after its lease was over. Meanwhile, its lease bars crawls alone.
 
-    All SQL runs in one thread of its own, step by step.
+    All SQL runs in one thread of its own, step by step, and finds the same file each time.
     """
 
     def __init__(
@@ -54,31 +66,40 @@ class SqliteLog(Log):
         the time they need. *fsync*: what is written shall survive a power failure, too; else it
         survives the death of processes. Raises LedgerError for a broken link.
         """
-        self._file = SharedFile(path, timeout, fsync=fsync)
-        super().__init__(self._file.name, lease=lease)
+        self._file = SqliteFile(path, KIND)
+        super().__init__(str(self._file.path), lease=lease)
+        self._timeout = timeout
+        self._fsync = fsync
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
+        self._is_closed = False
+        self._connection: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+        # What is being read piece by piece.
+        self._readings: set[Generator[Any, None, None]] = set()
         self._identity: dict[str, Any] | None = None
         self._entries_to_prune = 0
 
     # Taking part.
 
     async def open(self) -> Found | None:
-        return await self._file.run(self._open)
+        return await self._run(self._open)
 
     def _open(self) -> Found | None:
-        if self._file.is_nowhere:
+        if self._is_nowhere:
             return None
-        with self._file.lock(), self._file.errors():
-            file = self._file.connected()
+        with self._lock(), self._errors():
+            file = self._connected()
             return Found(self._file.identity(file), sqlite_tables.somebody_shares(file, time()))
 
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
-        return await self._file.run(self._join, member, identity, reset)
+        return await self._run(self._join, member, identity, reset)
 
     def _join(self, member: Member, identity: Mapping[str, Any], reset: bool) -> Joined:
         self._identity = json.loads(json.dumps(identity, default=str))
-        with self._file.lock():
-            self._file.make(self._identity)
-            with self._file.transaction() as file:
+        with self._lock():
+            if self._connection is None:
+                self._file.make(self._identity)
+            with self._transaction() as file:
                 now = time()
                 joined = sqlite_tables.join(
                     file, member, self._identity, reset=reset, now=now, lease_end=now + self.lease
@@ -92,14 +113,14 @@ class SqliteLog(Log):
             check_identity(self.name, there, self._identity, is_resumed=is_resumed)
 
     async def exchange(self, request: Request) -> Answer:
-        return await self._file.in_time(self._exchange, request)
+        return await self._in_time(self._exchange, request)
 
     def _exchange(self, request: Request) -> Answer:
-        with self._file.transaction() as file:
+        with self._transaction() as file:
             if sqlite_tables.has_lease(file, request.owner, time()):
                 return self._exchanged(file, request)
         # The lease was over: meanwhile, a crawl alone may have the file, or has had it.
-        with self._file.lock(again=True), self._file.transaction() as file:
+        with self._lock(again=True), self._transaction() as file:
             self._check_identity(file)
             return self._exchanged(file, request)
 
@@ -116,21 +137,21 @@ class SqliteLog(Log):
         return answer
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        return await self._file.in_time(self._expire, claims)
+        return await self._in_time(self._expire, claims)
 
     def _expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        with self._file.transaction() as file:
+        with self._transaction() as file:
             return sqlite_tables.expire(file, claims, time())
 
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
-        await self._file.run(self._leave, owner, reason, report, texts)
+        await self._run(self._leave, owner, reason, report, texts)
 
     def _leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
-        with self._file.transaction() as file:
+        with self._transaction() as file:
             now = time()
             sqlite_tables.leave(file, owner, reason, report, texts, now)
             sqlite_tables.prune(file, now)
@@ -140,33 +161,139 @@ class SqliteLog(Log):
                 file.execute("PRAGMA wal_checkpoint")
 
     async def close(self) -> None:
-        await self._file.close()
+        if not self._is_closed:
+            self._is_closed = True
+            closing = self._thread.submit(self._close)
+            self._thread.shutdown(wait=False)
+            # Whoever does not wait for it any longer does not keep it from being closed.
+            await asyncio.shield(asyncio.wrap_future(closing))
+
+    def _close(self) -> None:
+        while self._readings:
+            self._readings.pop().close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._inode = None
 
     # Reading.
 
-    def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
-        return self._file.pieces(sqlite_tables.snapshot, since)
+    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+        pieces = self._snapshot(since)
+        self._readings.add(pieces)
+        try:
+            while (piece := await self._run(next, pieces, None)) is not None:
+                yield piece
+        finally:
+            if not self._is_closed:  # else it is closed with the file
+                await self._run(pieces.close)
+                self._readings.discard(pieces)
+
+    def _snapshot(self, since: float) -> Generator[list[Entry], None, None]:
+        with self._errors():
+            if not self._is_nowhere:
+                self._connected()  # which sees whether the file is still the same
+                with closing(self._file.read_only()) as file:
+                    yield from sqlite_tables.snapshot(file, since)
 
     async def entries(self, after: int) -> list[Entry]:
-        return await self._file.read(sqlite_tables.entries_after, after)
+        return await self._in_time(self._read, sqlite_tables.entries_after, after) or []
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return await self._file.read(sqlite_tables.pages, list(numbers))
+        return await self._in_time(self._read, sqlite_tables.pages, list(numbers)) or {}
 
-    async def crawls(self) -> list[CrawlRow]:
-        return await self._file.read(sqlite_tables.crawls)
+    def _read(self, query: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a *query* finds, ``None`` if there is no file yet."""
+        if self._is_nowhere:
+            return None
+        with self._transaction("BEGIN") as file:
+            return query(file, *arguments)
 
-    async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
-        async for piece in self._file.pieces(sqlite_tables.duplicates):
-            for note in piece:
-                yield note
+    # The thread, and the file.
 
-    async def seen_again(self) -> AsyncIterator[tuple[int, float]]:
-        async for piece in self._file.pieces(sqlite_tables.seen_again):
-            for number, at in piece:
-                yield number, at
+    async def _run(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Return what *step* does, in the thread, however long that takes."""
+        if self._is_closed:
+            raise LedgerError(f"{self.name} is not used any more: it was closed")
+        return await asyncio.wrap_future(self._thread.submit(step, *arguments))
 
-    async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
-        async for piece in self._file.pieces(sqlite_tables.texts):
-            for text in piece:
-                yield text
+    async def _in_time(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Return what *step* does, for which pages wait, so that it must be short.
+
+        Raises StoreDownError if that takes too long: then it is done later, or not at all.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._run(step, *arguments)
+        except TimeoutError:
+            raise StoreDownError(
+                f"{self.name} did not answer within {self._timeout:g} seconds"
+            ) from None
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """Whether nobody has made the file yet."""
+        return self._inode is None and not self._file.path.exists()
+
+    @contextmanager
+    def _lock(self, *, again: bool = False) -> Iterator[None]:
+        """Hold the lock to begin to share the file; *again*: a crawl alone may have it for a while.
+
+        Raises LedgerInUseError, or StoreDownError in its place.
+        """
+        try:
+            with lock_to_share(self._file):
+                yield
+        except LedgerInUseError as error:
+            raise StoreDownError(str(error)) if again else error from error
+
+    def _connected(self) -> sqlite3.Connection:
+        """Return the connection to the file.
+
+        Raises LedgerError if it cannot be used, or is another one than before.
+        """
+        try:
+            status = self._file.path.stat()
+        except OSError as error:
+            raise self._moved_error() from error
+        inode = status.st_dev, status.st_ino
+        if self._inode not in (None, inode):
+            raise self._moved_error()
+        if self._connection is None:
+            self._connection = self._file.connect(fsync=self._fsync)
+            self._connection.isolation_level = None
+            self._inode = inode
+        return self._connection
+
+    def _moved_error(self) -> LedgerError:
+        return LedgerError(f"{self.name} was moved or removed while it was in use")
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Have what the block writes happen wholly or not at all, and nothing meanwhile.
+
+        *begin*: if it only reads, ``"BEGIN"`` will do.
+        """
+        with self._errors():
+            file = self._connected()
+            file.execute(begin)
+            try:
+                yield file
+                file.execute("COMMIT")
+            finally:
+                if file.in_transaction:
+                    with suppress(sqlite3.Error):  # what has failed is told already
+                        file.execute("ROLLBACK")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of SQLite, and those of what it holds, into a LedgerError."""
+        try:
+            with self._file.errors():
+                yield
+        except LedgerError as error:
+            code = getattr(error.__cause__, "sqlite_errorcode", 0)
+            if code == sqlite3.SQLITE_READONLY_DBMOVED:
+                raise self._moved_error() from error
+            if code & 0xFF in _MAY_COME_BACK:
+                raise StoreDownError(str(error)) from error
+            raise

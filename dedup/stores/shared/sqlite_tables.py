@@ -1,6 +1,5 @@
 """The log in a ledger: what processes that share it write into its tables, and read from them."""
 
-import json
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,16 +8,15 @@ from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
 from dedup.stores import tables
-from dedup.stores.base import Commit, DuplicateNote, Texts
+from dedup.stores.base import Commit, Texts
 from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
+from dedup.stores.shared.log import MOST_ENTRIES, Answer, Entry, Joined, Member, Request
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
 NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
 _ROWS_AT_ONCE = 1_000
-_TEXTS_AT_ONCE = 100
 _VARIABLES_AT_ONCE = 500
 
 
@@ -344,11 +342,10 @@ def _entries_of_page(
         of_items = tuple(unpack_items(items))
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError(f"page {number} is none: {error}") from error
-    entry = Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
-    yield entry._replace(event=Claimed(record, number))
+    yield Entry(number, NOBODY, 0, run, stored, Claimed(record, number))
     if preferred is not None:
-        yield entry._replace(event=Preferred(number, preferred))
-    yield entry
+        yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))
+    yield Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
 
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
@@ -365,40 +362,6 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
                 if isinstance(event, Claimed):
                     found[number] = event.record
     return found
-
-
-def crawls(file: sqlite3.Connection) -> list[CrawlRow]:
-    """Return all crawls, the oldest first."""
-    query = "SELECT run, position, spider, job, started, finished, reason, report FROM crawls"
-    return [
-        CrawlRow._make([*values, report and json.loads(report)])
-        for *values, report in file.execute(f"{query} ORDER BY id")
-    ]
-
-
-def duplicates(file: sqlite3.Connection) -> Iterator[list[tuple[int, DuplicateNote]]]:
-    """Yield the duplicates that were met, each with its run, in pieces."""
-    query = (
-        "SELECT coalesce(run, crawl), url, page, kind, distance, found FROM matches "
-        "LEFT JOIN crawls ON crawls.id = crawl ORDER BY matches.rowid"
-    )
-    notes = file.execute(query)
-    while rows := notes.fetchmany(_ROWS_AT_ONCE):
-        yield [(run, DuplicateNote(*values)) for run, *values in rows]
-
-
-def seen_again(file: sqlite3.Connection) -> Iterator[list[tuple[int, float]]]:
-    """Yield the numbers of stored pages, and when they were last met again, in pieces."""
-    times = file.execute("SELECT id, seen FROM pages WHERE seen <> stored")
-    while rows := times.fetchmany(_ROWS_AT_ONCE):
-        yield rows
-
-
-def texts(file: sqlite3.Connection) -> Iterator[list[tuple[str, str | None, str]]]:
-    """Yield the texts that were kept, in pieces: URL, title, main text."""
-    kept = file.execute("SELECT url, title, text FROM texts")
-    while rows := kept.fetchmany(_TEXTS_AT_ONCE):
-        yield [(url, title, tables.text_of(text)) for url, title, text in rows]
 
 
 def _entry(position: int, data: Any) -> Entry:

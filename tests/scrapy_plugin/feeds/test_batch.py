@@ -144,7 +144,8 @@ def test_a_copy_that_waits_for_a_page_does_not_wait_for_its_batch(tmp_path: Path
 
 
 def test_where_passing_the_pipelines_is_enough_no_batch_is_waited_for(tmp_path: Path):
-    result = run_in_batches(tmp_path, 4, "/a", "/b", "/other", DEDUP_COMMIT="passed")
+    ledger = f"sqlite:///{tmp_path}/pages.sqlite?commit=passed"
+    result = run_in_batches(tmp_path, 4, "/a", "/b", "/other", ledger=ledger)
     assert stored_in(tmp_path) == ["/a", "/other"]
     assert not result.messages()
 
@@ -153,7 +154,13 @@ def test_where_passing_the_pipelines_is_enough_no_batch_is_waited_for(tmp_path: 
 def test_the_last_batch_is_stored_before_the_ledger_is_written(tmp_path: Path, fails: str):
     ledger = tmp_path / "pages.sqlite"
     result = run_in_batches(
-        tmp_path, 1, "/a", "/other", fails=fails, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.01
+        tmp_path,
+        1,
+        "/a",
+        "/other",
+        fails=fails,
+        ledger=ledger,
+        limits={"CHECKPOINT_INTERVAL": 0.01},
     )
     assert remembered(ledger) == ([] if fails else ["/a", "/other"])
     assert figures(result) == (

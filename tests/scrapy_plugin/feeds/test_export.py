@@ -385,7 +385,7 @@ def test_a_feed_is_marked_while_a_crawl_writes_to_it(tmp_path: Path):
     forms = ("json", "csv", "jsonlines", "pprint")
     feeds = {str(tmp_path / form): {"format": form} for form in forms}
     exporters = {"pprint": "scrapy.exporters.PprintItemExporter"}
-    run(SITE, parse=parse, FEEDS=feeds, FEED_EXPORTERS=exporters, DEDUP_FSYNC=True)
+    run(SITE, parse=parse, FEEDS=feeds, FEED_EXPORTERS=exporters)
     assert seen == [["csv.open", "json.open"]] * 3
     assert not list(tmp_path.glob("*.open"))
 
@@ -541,7 +541,7 @@ def test_a_feed_that_is_removed_meanwhile_is_not_remembered(tmp_path: Path):
 
     result = run(
         MANY, ledger, parse=parse, FEEDS={str(feed): {"format": "jsonlines"}},
-        DEDUP_CHECKPOINT_INTERVAL=0,
+        limits={"CHECKPOINT_INTERVAL": 600},
     )  # fmt: skip
     assert remembered(ledger) == []
     assert any("was removed while it was written" in message for message in result.messages())
@@ -557,62 +557,14 @@ def test_a_feed_that_is_renamed_meanwhile_is_remembered(tmp_path: Path):
 
     run(
         MANY, ledger, parse=parse, FEEDS={str(feed): {"format": "jsonlines"}},
-        DEDUP_CHECKPOINT_INTERVAL=0, DEDUP_FSYNC=True,
+        limits={"CHECKPOINT_INTERVAL": 600},
     )  # fmt: skip
     assert remembered(ledger) == urls_in(tmp_path / "other.jl") == list(MANY)
 
 
-@pytest.mark.slow
-def test_what_is_written_while_the_disk_is_busy_waits_for_the_next_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """A slow disk: each fsync of the feed takes longer than the pages that come meanwhile."""
-    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
-    safe, violations = [""], []
-    fsync = os.fsync
-
-    def slow(descriptor: int) -> None:
-        if os.path.samestat(os.fstat(descriptor), feed.stat()):
-            violations.extend(set(remembered(ledger)) - set(safe[0].split()))
-            content = " ".join(urls_in(feed))  # what is written later is not safe
-            time.sleep(0.15)
-            fsync(descriptor)
-            safe[0] = content
-        else:
-            fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", slow)
-    site = {f"/{number}": page(article(number)) for number in range(25)}
-    run(
-        site, ledger, FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FSYNC=True,
-        DEDUP_CHECKPOINT_INTERVAL=0.01, DOWNLOAD_DELAY=0.06,
-    )  # fmt: skip
-    assert violations == []
-    assert remembered(ledger) == safe[0].split() == list(site)
-
-
-def test_batches_that_are_taken_away_at_once_are_synchronised_before(tmp_path: Path):
-    """As by somebody who waits for complete files."""
-    ledger, taken = tmp_path / "pages.sqlite", tmp_path / "taken"
-    taken.mkdir()
-
-    def parse(self: Any, response: Any) -> Any:
-        for batch in tmp_path.glob("*.jl"):
-            if len(urls_in(batch)) == 3:
-                batch.rename(taken / batch.name)
-        yield {"url": response.url}
-
-    feeds = {str(tmp_path / "%(batch_id)d.jl"): {"format": "jsonlines", "batch_item_count": 3}}
-    result = run(
-        MANY, ledger, parse=parse, FEEDS=feeds, DEDUP_FSYNC=True, DEDUP_CHECKPOINT_INTERVAL=0.01
-    )
-    assert "dedup/checkpoints/failed" not in result.stats
-    assert remembered(ledger) == list(MANY)
-
-
 def test_a_dry_run_is_not_remembered(tmp_path: Path):
     ledger = tmp_path / "pages.sqlite"
-    result = run(SITE, ledger, keep_items=False, DEDUP_CHECKPOINT_INTERVAL=0.01)
+    result = run(SITE, ledger, keep_items=False, limits={"CHECKPOINT_INTERVAL": 0.01})
     assert result.stats["item_scraped_count"] == 2  # duplicates are dropped as ever
     assert remembered(ledger) == []
     [message] = result.messages()
@@ -679,7 +631,7 @@ def crawl_in_a_process(
     url: str, paths: Any, reactor: str = "none", **settings: Any
 ) -> "subprocess.Popen[str]":
     script = Path(__file__).parent.with_name("reactor_crawl.py")
-    settings = {"DEDUP_CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
+    settings = {"CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
     command = [sys.executable, script, reactor, "0", json.dumps(settings)]
     return subprocess.Popen(
         [*command, *(url + path for path in paths)],

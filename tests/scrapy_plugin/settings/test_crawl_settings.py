@@ -21,6 +21,8 @@ from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.settings.crawl import _FORMER, _OTHER_NAMES
+from dedup.scrapy_plugin.settings.values import StorePlace
+from dedup.stores.shared.log_url import LogUrl
 
 
 def read(**settings: Any) -> DedupSettings:
@@ -46,13 +48,8 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_LOG_LEVEL": "INFO",
         "DEDUP_REPORT": "",
         "DEDUP_INDEX": "",
-        "DEDUP_INDEX_IN_USE": "stop",
-        "DEDUP_COMMIT": "stored",
-        "DEDUP_STORE_DOWN": "keep",
         "DEDUP_REVISITS": "drop",
         "DEDUP_CLOSE_UNCHANGED": 0,
-        "DEDUP_CHECKPOINT_INTERVAL": 5.0,
-        "DEDUP_FSYNC": False,
         "DEDUP_DUPLICATES": "",
         "DEDUP_PREFER": [],
     }
@@ -177,7 +174,14 @@ WRONG = [
     ("DEDUP_INDEX", "x" * 300, "(File name too long)"),
     ("DEDUP_INDEX", "%(nmae)s.sqlite", "there is no %(nmae)s; there are %(time)s"),
     ("DEDUP_INDEX", "50%.sqlite", "a % begins a placeholder such as %(name)s, and %% stands"),
-    ("DEDUP_INDEX_IN_USE", "queue", "must be 'stop' or 'wait' or 'own' or 'share', got 'queue'"),
+    ("DEDUP_INDEX", "redis://host?commit=late", "must be 'stored' or 'passed', got 'late'"),
+    ("DEDUP_INDEX", "redis://host?store_down=wait", "must be 'keep' or 'stop', got 'wait'"),
+    ("DEDUP_INDEX", "redis://host?share=1", "share is for a file"),
+    ("DEDUP_INDEX", "sqlite:///a?share=often", "must be True or False, got 'often'"),
+    ("DEDUP_INDEX", "sqlite:///a?shared=1", "the options share, commit, store_down"),
+    ("DEDUP_INDEX", "sqlite://a", "four slashes for a path from the root"),
+    ("DEDUP_INDEX", "sqlite:///a?store_down=stop", "that crawls do not share"),
+    ("DEDUP_INDEX", "sqlite:////tmp", "must be a file, got '/tmp'"),
     ("DEDUP_REVISITS", "skip", "must be 'drop' or 'keep', got 'skip'"),
     ("DEDUP_REVISITS", {"drop": "soon"}, "must be a number of at least 0, got 'soon'"),
     ("DEDUP_REVISITS", {}, """must be 'drop' or 'keep', or such as {"drop": "30d"}, got {}"""),
@@ -312,11 +316,11 @@ def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):
         "DEDUP_DUPLICATES": str(tmp_path / "100%% of %(name)s.jsonl"),
     }
     result = DedupSettings.from_settings(Settings(settings), Spider("news", region="eu"))
-    assert result.index == tmp_path / "news-eu.sqlite"
+    assert result.index.place == tmp_path / "news-eu.sqlite"
     assert result.duplicates == tmp_path / "100% of news.jsonl"
     assert result.report is not None
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00", result.report.name)
-    assert result.shown["DEDUP_INDEX"] == str(result.index)
+    assert result.shown["DEDUP_INDEX"] == str(result.index.place)
 
 
 def test_each_path_is_a_file_of_its_own(tmp_path: Path):
@@ -343,21 +347,40 @@ def test_each_path_is_a_file_of_its_own(tmp_path: Path):
     read(DEDUP_INDEX=str(ledger), FEEDS={"s3://pages.sqlite": {"format": "jsonlines"}})
 
 
-def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
-    """A second crawl of it would take its requests, too."""
-    job = str(tmp_path / "job")
-    assert read(JOBDIR=job, DEDUP_INDEX_IN_USE="wait").index_in_use == "stop"
-    elsewhere = {"JOBDIR": job, "DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
-    assert read(**elsewhere, DEDUP_INDEX_IN_USE="wait").index_in_use == "wait"
+def test_the_ledger_of_a_job_is_in_its_folder_unless_another_is_named(tmp_path: Path):
+    job = tmp_path / "job"
+    assert read(JOBDIR=str(job)).index == StorePlace(job / "dedup.sqlite")
+    elsewhere = tmp_path / "pages.sqlite"
+    assert read(JOBDIR=str(job), DEDUP_INDEX=str(elsewhere)).index == StorePlace(elsewhere)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobdir", [False, True])
-def test_nothing_cannot_be_shared(tmp_path: Path, *, jobdir: bool):
-    job = {"JOBDIR": str(tmp_path / "job")} if jobdir else {}
-    with pytest.raises(SettingError, match="needs DEDUP_INDEX"):
-        read(DEDUP_INDEX_IN_USE="share", **job)
-    assert not read(DEDUP_INDEX_IN_USE="share", DEDUP_ENABLED=False, **job).is_shared
+@each(
+    ("url", "place"),
+    [
+        ("sqlite:///pages.sqlite", StorePlace(Path("pages.sqlite").absolute())),
+        ("sqlite:///pages.sqlite?share=1", StorePlace(Path("pages.sqlite").absolute(), True)),
+        ("sqlite:////tmp/a%20b", StorePlace(Path("/tmp/a b"))),
+        ("sqlite:////tmp/a?commit=passed", StorePlace(Path("/tmp/a"), commit="passed")),
+        ("sqlite:///%(name)s?share=0", StorePlace(Path("news & more").absolute())),
+        (
+            "sqlite:////tmp/a?share=1&store_down=stop",
+            StorePlace(Path("/tmp/a"), True, store_down="stop"),
+        ),
+        ("redis://host", StorePlace(LogUrl.of("redis://host"), True)),
+        (
+            "redis://:pass?word@host/0?namespace=a&commit=passed",
+            StorePlace(LogUrl.of("redis://:pass?word@host/0?namespace=a"), True, "passed"),
+        ),
+        (
+            "postgresql://host/db?store_down=stop",
+            StorePlace(LogUrl.of("postgresql://host/db"), True, store_down="stop"),
+        ),
+    ],
+)
+def test_the_url_of_a_store_has_options_that_its_server_is_not_shown(url: str, place: StorePlace):
+    settings = DedupSettings.from_settings(Settings({"DEDUP_INDEX": url}), Spider("news & more"))
+    assert settings.index == place
+    assert settings.shown["DEDUP_INDEX"] == str(place.place)
 
 
 @pytest.mark.slow
@@ -426,23 +449,8 @@ def test_the_url_of_a_shared_store_is_shown_without_its_password():
         Settings({"DEDUP_INDEX": "redis://:%40secret@host:6379/0?namespace=%(name)s"}),
         Spider("news & more"),
     )
-    assert settings.is_shared
-    assert settings.index.url.endswith(":%40secret@host:6379/0?namespace=news%20%26%20more")
+    assert settings.index.is_shared
+    assert settings.index.place.url.endswith(":%40secret@host:6379/0?namespace=news%20%26%20more")
     assert settings.shown["DEDUP_INDEX"] == "redis://host:6379/0?namespace=news%20%26%20more"
     assert "secret" not in repr(settings)
     assert "secret" not in repr(settings.shown)
-
-
-@each(
-    ("settings", "seconds"),
-    [
-        ({"DEDUP_INDEX": "pages.sqlite"}, 5),
-        ({"DEDUP_INDEX": "redis://host"}, 1),
-        ({"DEDUP_INDEX": "pages.sqlite", "DEDUP_INDEX_IN_USE": "share"}, 1),
-        ({"DEDUP_INDEX": "redis://host", "DEDUP_CHECKPOINT_INTERVAL": 3}, 3),
-    ],
-)
-def test_stored_pages_are_published_every_second_in_a_fleet(
-    settings: dict[str, Any], seconds: float
-):
-    assert read(**settings).checkpoint_interval == seconds

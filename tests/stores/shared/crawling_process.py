@@ -243,14 +243,6 @@ class WatchedLog(Log):
         async for duplicate in self._log.duplicates():
             yield duplicate
 
-    async def seen_again(self):
-        async for seen in self._log.seen_again():
-            yield seen
-
-    async def texts(self):
-        async for text in self._log.texts():
-            yield text
-
 
 class Process:
     """What runs in a process: it crawls its pages, and keeps in step with the others."""

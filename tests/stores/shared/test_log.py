@@ -338,7 +338,6 @@ async def test_resetting_forgets_all(place):
         claims=[record(2)],
         preferred={number: "http://better/"},
         duplicates=[DuplicateNote("http://b/", number, "near-duplicate", 1.0, 5.0)],
-        seen_again={number: 6.0},
     )
     await process.log.leave(process.owner, "finished", {}, [("http://a/", None, "text")])
     later = Process(place.log())
@@ -349,8 +348,7 @@ async def test_resetting_forgets_all(place):
     assert await log.open() == Found(other, True)
     assert await events(log) == await collected(log.snapshot()) == []
     assert await log.pages([1, 2, 3]) == {}
-    assert await collected(log.seen_again()) == []
-    assert await collected(log.duplicates()) == await collected(log.texts()) == []
+    assert await collected(log.duplicates()) == []
     assert len(await log.crawls()) == 1
     assert (await later.exchange(seen=3)).entries == []
 
@@ -521,7 +519,7 @@ async def test_a_commit_that_is_sent_twice_is_lost_and_the_log_has_it(place):
 async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
     process = await joined(place)
     [claim] = await process.claim(record(1))
-    late = process.request([record(2)], releases=[claim], seen_again={1: 1.0})
+    late = process.request([record(2)], releases=[claim])
     now = process.request([record(3)])
     await process.log.exchange(now)
     contents = place.contents()
@@ -531,7 +529,6 @@ async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(p
         assert not isinstance(raised.value, StoreDownError)
     assert place.contents() == contents
     assert [event.record for event in await events(process.log)] == [record(1), record(3)]
-    assert await collected(process.log.seen_again()) == []
     assert (await process.exchange(commits=[claim])).lost == []
 
 
@@ -663,7 +660,6 @@ async def test_leaving_twice_changes_nothing_more(place):
         await process.log.leave(process.owner, "finished", {"a": 1}, [("http://a/", None, "b")])
     assert len(await events(process.log)) == 2
     assert len(await process.log.crawls()) == 1
-    assert len(await collected(process.log.texts())) == 1
 
 
 # Reading.
@@ -832,23 +828,20 @@ async def test_any_key_and_scope_is_kept(place):
     assert sorted(found) == sorted((process.run, note) for note in notes)
 
 
-async def test_any_name_reason_report_and_text_is_kept(place):
+async def test_any_name_reason_and_report_is_kept(place):
     names = [*STRANGE.values()]
     if not place.server.keeps_any_text:  # it is read by tools that know Unicode only, and cut
         names = [name for name in names if name not in (STRANGE["surrogates"], STRANGE["long"])]
-    expected, texts = [], []
-    for number, text in enumerate(names):
+    expected = []
+    for text in names:
         process = await joined(place, spider=text)
         report = {text: [text, None, 1.5, {"a": True}]}
-        own = [(text, None, text), (f"http://a/{number}", text, "")]
-        await process.log.leave(process.owner, text, report, own)
+        await process.log.leave(process.owner, text, report, [])
         expected.append((text, text, report))
-        texts += own
     log = place.log()
     await log.open()
     rows = await log.crawls()
     assert [(row.spider, row.reason, row.report) for row in rows] == expected
-    assert sorted(await collected(log.texts())) == sorted(texts)
 
 
 async def test_crawls_are_told_the_oldest_first(place):
@@ -895,25 +888,6 @@ async def test_a_later_duplicate_for_a_page_and_key_takes_the_place_of_an_earlie
     assert len(await events(process.log)) == 4
 
 
-async def test_it_is_known_when_pages_were_met_again(place):
-    process, other = await joined(place), await joined(place)
-    await process.store(record(1), record(2), record(3))
-    await process.exchange(seen_again={1: 5.5, 3: 6.0})
-    await other.exchange(seen_again={3: 7.25})
-    assert sorted(await collected(other.log.seen_again())) == [(1, 5.5), (3, 7.25)]
-
-
-async def test_the_texts_of_the_last_who_leave_are_kept(place):
-    first, second = await joined(place), await joined(place)
-    old = [(f"http://a/{number}", "title", f"old {number}") for number in range(3)]
-    new = [(f"http://a/{number}", None, f"new {number} " * 5000) for number in range(2, 5)]
-    await first.log.leave(first.owner, "finished", None, iter(old))
-    assert sorted(await collected(first.log.texts())) == old
-    await second.log.leave(second.owner, "finished", None, iter(new))
-    texts = set(await collected(first.log.texts()))
-    assert set(new) <= texts <= set(new) | set(old[:2])
-
-
 # Whatever comes in between.
 
 
@@ -924,7 +898,6 @@ async def test_logs_of_other_names_do_not_see_each_other(place):
         await process.join(identity={"method": method}, spider=method)
     await first.store(record(1))
     await first.exchange(
-        seen_again={1: 5.0},
         duplicates=[DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)],
     )
     [[number, serial]] = await first.claim(record(2))
@@ -932,7 +905,6 @@ async def test_logs_of_other_names_do_not_see_each_other(place):
     log = second.log
     await log.leave(first.owner, "finished", None, [])
     assert await events(log) == await collected(log.duplicates()) == []
-    assert await collected(log.seen_again()) == []
     assert await log.pages([1]) == {}
     assert [row.spider for row in await log.crawls()] == ["minhash"]
     assert (await second.exchange([record(3)])).made == [1]
@@ -1059,8 +1031,8 @@ async def test_a_server_that_is_out_of_reach_is_told_as_such_and_may_come_back(p
     with down:
         steps = [
             process.exchange(commits=[claim]), log.entries(0), log.pages([1]), late.open(),
-            log.expire([(1, process.owner, 1)]), log.crawls(), collected(log.seen_again()),
-            collected(log.snapshot()), collected(log.texts()), collected(log.duplicates()),
+            log.expire([(1, process.owner, 1)]), log.crawls(),
+            collected(log.snapshot()), collected(log.duplicates()),
             log.leave(process.owner, "finished", None, []), process.join(), log.open(),
         ]  # fmt: skip
         for step in steps:

@@ -346,8 +346,7 @@ async def test_no_step_waits_longer_than_the_timeout(own_server, logs):
         lambda: log.expire([(number, owner, serial)]), lambda: log.pages([1]),
         lambda: log.leave(owner, "finished", None, []), log.crawls,
         lambda: log.entries(0), lambda: collected(log.snapshot()),
-        lambda: collected(log.duplicates()), lambda: collected(log.seen_again()),
-        lambda: collected(log.texts()), log.close,
+        lambda: collected(log.duplicates()), log.close,
     ]  # fmt: skip
     own_server.signal(signal.SIGSTOP)
     loop = asyncio.get_running_loop()
@@ -368,7 +367,7 @@ async def test_what_was_acknowledged_survives_the_server_if_that_is_killed(logs)
         process = await logs.joined(server.url)
         [stored, opened] = await process.claim(record(1), record(2))
         note = DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)
-        await process.exchange(commits=[stored], duplicates=[note], seen_again={1: 6.0})
+        await process.exchange(commits=[stored], duplicates=[note])
         await process.log.leave(b"another!", "finished", {"a": 1}, [("http://a/", None, "a")])
         before = await all_entries(process.log)
         server.kill()
@@ -377,8 +376,6 @@ async def test_what_was_acknowledged_survives_the_server_if_that_is_killed(logs)
         assert await all_entries(process.log) == before
         assert await logs(server.url).open() == Found(IDENTITY, True)
         assert await collected(process.log.duplicates()) == [(process.run, note)]
-        assert await collected(process.log.seen_again()) == [(1, 6.0)]
-        assert await collected(process.log.texts()) == [("http://a/", None, "a")]
         with pytest.raises(LedgerError, match="too late"):
             await process.log.exchange(Request(process.owner, 1, process.run, 0))
         assert (await process.exchange(commits=[opened])).lost == []
@@ -483,11 +480,9 @@ async def test_what_nobody_of_us_wrote_is_told(server, logs):
     process = await logs.joined(server.url)
     log = process.log
     with server.client() as client:
-        for key in ("crawls", "texts"):
-            client.rpush(f"{{dedup:dedup}}:{key}", "nonsense")
-        for key in ("duplicates", "seen_again"):
-            client.hset(f"{{dedup:dedup}}:{key}", "nonsense", "nonsense")
-    steps = [log.crawls(), collected(log.texts()), collected(log.duplicates())]
+        client.rpush("{dedup:dedup}:crawls", "nonsense")
+        client.hset("{dedup:dedup}:duplicates", "nonsense", "nonsense")
+    steps = [log.crawls(), collected(log.duplicates())]
     for step in steps:
         with pytest.raises(LedgerError, match=f"{log.name.replace('?', '.')} is damaged"):
             await step
@@ -505,26 +500,12 @@ async def test_what_is_no_entry_is_told(server, logs):
 
 
 @pytest.mark.slow
-async def test_of_texts_the_last_are_kept_as_many_as_it_is_told(server, logs):
-    process = await logs.joined(server.url, most_texts=250)
-    rounds = (250, 3, 0, 120, 250)
-    kept = []
-    for turn, count in enumerate(rounds):
-        texts = [(f"http://{turn}/{number}", None, "text") for number in range(count)]
-        await process.log.leave(process.owner, "finished", None, iter(texts))
-        kept = [*kept, *texts][-250:]
-        assert sorted(await collected(process.log.texts())) == sorted(kept)
-
-
-@pytest.mark.slow
 async def test_many_notes_are_each_told_once(server, logs):
     process = await logs.joined(server.url)
     notes = [DuplicateNote(f"http://a/{n}", n, "near-duplicate", 1.0, 5.0) for n in range(5000)]
-    times = {number: float(number) for number in range(5000)}
-    await process.exchange(duplicates=notes, seen_again=times)
+    await process.exchange(duplicates=notes)
     found = await collected(process.log.duplicates())
     assert sorted(found) == [(process.run, note) for note in sorted(notes)]
-    assert dict(await collected(process.log.seen_again())) == times
 
 
 async def test_closing_ends_all_connections(server, logs):

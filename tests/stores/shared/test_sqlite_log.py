@@ -23,10 +23,8 @@ from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, pack_items
 from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
 from dedup.stores.base import DuplicateNote, StoreDownError
+from dedup.stores.edit import add_crawl, reindex, restoring
 from dedup.stores.reader import LedgerReader
-from dedup.stores.rebuild import add_crawl
-from dedup.stores.reindex import reindex
-from dedup.stores.restore import restoring
 from dedup.stores.shared import sqlite_log, sqlite_tables
 from dedup.stores.shared.log import LEASE, Entry, Found, Member, Request
 from dedup.stores.shared.sqlite_log import SqliteLog
@@ -564,7 +562,7 @@ async def test_a_file_that_was_moved_removed_or_replaced_is_not_written(shared):
     content = shared.path.read_bytes()
     shared.path.rename(f"{shared.path}.away")
     for _ in range(2):
-        for step in (process.exchange(commits=[claim]), process.log.crawls(), process.join()):
+        for step in (process.exchange(commits=[claim]), process.log.pages([1]), process.join()):
             with pytest.raises(LedgerError, match="was moved or removed") as raised:
                 await step
             assert not isinstance(raised.value, StoreDownError)
@@ -578,7 +576,7 @@ async def test_a_full_disk_takes_nothing_and_may_have_room_later(shared):
     process = await shared.join()
     [claim] = await process.claim(record(1))
     pages = shared.query("PRAGMA page_count")[0][0]
-    connection = process.log._file._connection
+    connection = process.log._connection
     connection.execute(f"PRAGMA max_page_count = {pages}")
     large = PageRecord("http://b/", "", 1, bytes(16), bytes(1_000_000))
     for _ in range(2):
@@ -619,7 +617,7 @@ def test_a_limit_on_the_size_of_files_is_told_as_a_store_that_is_down(shared, st
 
 async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_down(shared):
     process = await shared.join()
-    process.log._file._connection.execute("PRAGMA busy_timeout = 50")
+    process.log._connection.execute("PRAGMA busy_timeout = 50")
     with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreDownError, match=f"{shared.path} .*locked"):
@@ -659,15 +657,17 @@ async def test_what_goes_through_the_whole_ledger_may_take_long(shared):
     log = shared.log(timeout=0.0)
     assert await log.open() == Found(IDENTITY, False)
     assert (await snapshot(log))[0].event.record == record(1)
-    assert [found async for found in log.seen_again()] == [(number, 2.0)]
-    assert [found.number async for _, found in log.duplicates()] == [number]
+    with LedgerReader(shared.path) as reader:
+        assert [(page.number, page.seen) for page in reader.pages()] == [(number, 2.0)]
+        assert [found.number for found in reader.duplicates()] == [number]
     joined = await log.join(Member(process.owner, "test"), IDENTITY, reset=True)
     assert joined.is_reset
     for step in (log.exchange(Request(process.owner, 9, 1, 0)), log.expire([]), log.pages([1])):
         with pytest.raises(StoreDownError, match="did not answer within 0 seconds"):
             await step
     await log.leave(process.owner, "finished", None, [("http://a/", None, "text")])
-    assert [text async for text in log.texts()] == [("http://a/", None, "text")]
+    with LedgerReader(shared.path) as reader:
+        assert list(reader.texts()) == [("http://a/", None, "text")]
     await log.close()
 
 
@@ -714,7 +714,7 @@ async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
     await claiming
     thread.join(10)
     assert not thread.is_alive()
-    assert process.log._file._connection is None
+    assert process.log._connection is None
 
 
 KILLED = """
@@ -769,7 +769,7 @@ async def test_the_ledger_is_read_while_processes_share_it(shared):
 @pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
 async def test_a_power_failure_is_thought_of_where_that_is_wanted(shared, fsync, level):
     process = await shared.join(fsync=fsync)
-    assert process.log._file._connection.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert process.log._connection.execute("PRAGMA synchronous").fetchone() == (level,)
 
 
 @pytest.mark.parametrize("content", [b"", b"something else" * 1000])

@@ -1,16 +1,16 @@
-"""A log whose server lists its entries as bytes: how it is read from its start."""
+"""The log of a server that lists its entries as bytes, and what a ledger is made of."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable
 from itertools import count
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.base import HistoryChangedError
+from dedup.stores.base import DuplicateNote, HistoryChangedError
 from dedup.stores.shared.entries import from_bytes
-from dedup.stores.shared.log import Entry, Log
+from dedup.stores.shared.log import CrawlRow, Entry, Log
 
 
-class ListedLog(Log):
+class ServerLog(Log):
     """A log of entries as entries.py writes them, at their positions."""
 
     @abstractmethod
@@ -41,3 +41,15 @@ class ListedLog(Log):
             return list(map(from_bytes, count(first), data))
         except ValueError as error:
             raise LedgerError(f"{self.name} is damaged: {error}") from error
+
+    # What a ledger is made of.
+
+    @abstractmethod
+    async def crawls(self) -> list[CrawlRow]:
+        """Return who took part, the oldest first."""
+
+    @abstractmethod
+    def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        """Yield the duplicates that were met, each with its run; a later one for the same page and
+        key takes the place of an earlier one. Some may be yielded twice.
+        """

@@ -1,9 +1,8 @@
-"""Two crawls that want one ledger: the second stops, waits, or takes one of its own."""
+"""Two crawls that want one ledger: the second stops."""
 
 import asyncio
 import json
 import logging
-import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -21,9 +20,6 @@ from texts import article, edited, page
 from web import served
 
 SCRIPT = str(Path(__file__).with_name("two_crawls.py"))
-WAITS = "This crawl waits: "
-SELECT = "CrawlerProcess", "twisted.internet.selectreactor.SelectReactor"
-ASYNCIO = "AsyncCrawlerProcess", "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SCRAPY = tuple(map(int, scrapy.__version__.split(".")[:2]))
 
 
@@ -123,20 +119,6 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_second_crawl_waits_and_then_knows_what_the_first_one_stored(pages, site, tmp_path):
-    ledger = tmp_path / "pages.sqlite"
-    ends, log = run_at_once(
-        pages, site, ["/0"], ["/copy", "/1"], go_at=WAITS,
-        DEDUP_INDEX=ledger, DEDUP_INDEX_IN_USE="wait", FEEDS=feed_of(tmp_path),
-    )  # fmt: skip
-    assert ends == ["None", "None"]
-    assert sum(message.startswith(WAITS) for message in log) == 1
-    assert stored(ledger) == [("spider1", "/0"), ("spider2", "/1")]
-    assert sorted(lines(tmp_path / "spider1.jsonl")) == ["/0", "/held"]
-    assert lines(tmp_path / "spider2.jsonl") == ["/1"]
-
-
-@pytest.mark.slow
 def test_a_second_crawl_stops_with_an_error_and_leaves_its_feed_alone(pages, site, tmp_path):
     ledger, feed = tmp_path / "pages.sqlite", tmp_path / "spider2.jsonl"
     feed.write_text("of before\n")
@@ -147,7 +129,7 @@ def test_a_second_crawl_stops_with_an_error_and_leaves_its_feed_alone(pages, sit
     assert first == "None"
     assert second.startswith("LedgerInUseError(")
     [message] = [message for message in log if message.startswith("The crawl does not start: ")]
-    for part in ("one crawl at a time", "pages-%(name)s.sqlite", "DEDUP_INDEX_IN_USE"):
+    for part in ("one crawl at a time", "pages-%(name)s.sqlite", "?share=1"):
         assert part in message
     assert feed.read_text() == "of before\n"
     assert stored(ledger) == [("spider1", "/0")]
@@ -155,10 +137,10 @@ def test_a_second_crawl_stops_with_an_error_and_leaves_its_feed_alone(pages, sit
 
 @pytest.mark.slow
 def test_a_second_crawl_of_a_job_is_told_of_it(pages, site, tmp_path):
-    """Its requests are being crawled: to wait would not help, a ledger of its own neither."""
+    """Its requests are being crawled: a ledger of its own would not help."""
     (first, second), _ = run_at_once(
         pages, site, ["/0"], ["/1"], go_at="The crawl does not start",
-        JOBDIR=str(tmp_path / "job"), DEDUP_INDEX_IN_USE="own",
+        JOBDIR=str(tmp_path / "job"),
     )  # fmt: skip
     assert first == "None"
     assert "The job is under way: wait for its end, or use another JOBDIR" in second
@@ -174,28 +156,12 @@ def test_a_ledger_for_each_spider_lets_all_run_at_once(pages, site, tmp_path):
     assert stored(tmp_path / "pages-spider2.sqlite") == [("spider2", "/copy")]
 
 
-@pytest.mark.slow
-def test_a_ledger_of_ones_own_is_the_first_that_is_free_each_time(pages, site, tmp_path):
-    settings = {"DEDUP_INDEX": tmp_path / "pages.sqlite", "DEDUP_INDEX_IN_USE": "own"}
-    ends, log = run_at_once(pages, site, ["/0"], ["/copy"], **settings)
-    assert ends == ["None", "None"]
-    [message] = [message for message in log if " is in use by another crawl" in message]
-    assert str(tmp_path / "pages.2.sqlite") in message
-    assert stored(tmp_path / "pages.sqlite") == [("spider1", "/0")]
-    assert stored(tmp_path / "pages.2.sqlite") == [("spider2", "/copy")]
-    pages.go.clear()
-    pages.asked.clear()
-    run_at_once(pages, site, ["/0"], ["/copy", "/1"], **settings)
-    assert stored(tmp_path / "pages.2.sqlite") == [("spider2", "/copy"), ("spider2", "/1")]
-    assert not (tmp_path / "pages.3.sqlite").exists()
-
-
 def run_script(
     pages: HeldPages,
     site: str,
     folder: Path,
     *crawls: list[str],
-    go_at: str = WAITS,
+    go_at: str = "Spider opened",
     **options: Any,
 ) -> tuple[int, str]:
     """Run a crawl for each list of paths in a process; let ``/held`` go when it logs *go_at*.
@@ -230,51 +196,13 @@ def test_a_crawl_that_fails_at_its_start_does_not_keep_the_ledger(pages, site, t
     """Nobody tells the extension of that, and the crawler lives on."""
     ledger = tmp_path / "pages.sqlite"
     exit_code, log = run_script(
-        pages, site, tmp_path, ["/0"], ["/1"], DEDUP_INDEX=ledger, DEDUP_INDEX_IN_USE="wait",
+        pages, site, tmp_path, ["/0"], ["/1"], DEDUP_INDEX=ledger,
         **{setting: {"__main__.Broken": 900}},
     )  # fmt: skip
     assert "no such database" in log
     assert stored(ledger) == [("spider2", "/1")]
     if SCRAPY >= (2, 15):
         assert exit_code == 1
-
-
-@pytest.mark.slow
-def test_a_ledger_that_cannot_be_used_in_the_end_ends_the_crawl(pages, site, tmp_path):
-    """The first crawl makes it with other settings than the second one has."""
-    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "spider2.jsonl"
-    feed.write_text("of before\n")
-    exit_code, log = run_script(
-        pages, site, tmp_path, ["/held", "/0"], ["/1"],
-        DEDUP_INDEX=ledger, DEDUP_INDEX_IN_USE="wait", EXTENSIONS={"__main__.OtherScope": 1},
-        FEEDS=feed_of(tmp_path, overwrite=True, store_empty=True),
-    )  # fmt: skip
-    assert f"ERROR: The crawl does not start: {ledger} was made with other settings" in log
-    assert feed.read_text() == "of before\n"
-    assert stored(ledger) == [("spider1", "/0")]
-    if SCRAPY >= (2, 15):
-        assert exit_code == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("process_class", "reactor"),
-    sampled(
-        [SELECT, ("CrawlerProcess", ASYNCIO[1]), ASYNCIO],
-        SELECT,
-        ASYNCIO,
-    ),
-)
-def test_two_spiders_of_a_script_wait_on_each_reactor(
-    pages, site, tmp_path, process_class, reactor
-):
-    ledger = tmp_path / "pages.sqlite"
-    exit_code, log = run_script(
-        pages, site, tmp_path, ["/held", "/0"], ["/copy", "/1"], process_class=process_class,
-        TWISTED_REACTOR=reactor, DEDUP_INDEX=ledger, DEDUP_INDEX_IN_USE="wait",
-    )  # fmt: skip
-    assert exit_code == 0, log
-    assert stored(ledger) == [("spider1", "/0"), ("spider2", "/1")]
 
 
 @pytest.mark.slow
@@ -309,39 +237,6 @@ def test_a_second_process_ends_with_an_error_and_an_exit_code(project, pages):
     assert feed.read_text() == "of before\n"
     if SCRAPY >= (2, 15):
         assert exit_code == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sent", sampled([signal.SIGKILL, signal.SIGINT], signal.SIGKILL))
-def test_a_second_process_goes_on_when_the_first_one_has_ended(project, pages, sent):
-    """However it has: the lock of a process that was killed is none."""
-
-    def end() -> None:
-        first.send_signal(sent)
-        pages.go.set()
-
-    with crawl_under_way(project, pages, "crawl", "long") as first:
-        command = ["crawl", "one", "-s", "DEDUP_INDEX_IN_USE=wait", "-o", "one.jsonl"]
-        with project.start(*command) as second:
-            exit_code, log = watched(second, WAITS, end)
-    assert exit_code == 0, log
-    assert sorted(lines(project.folder / "one.jsonl")) == ["/1", "/2"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "setting", sampled(["LOG_SHORT_NAMES=0", "TWISTED_REACTOR_ENABLED=0"], "LOG_SHORT_NAMES=0")
-)
-def test_a_crawl_that_waits_can_be_stopped(project, pages, setting):
-    feed = project.folder / "feed.jsonl"
-    feed.write_text("of before\n")
-    with crawl_under_way(project, pages, "crawl", "long") as first:
-        command = ["crawl", "one", "-s", "DEDUP_INDEX_IN_USE=wait", "-s", setting]
-        with project.start(*command, "-O", "feed.jsonl") as second:
-            watched(second, WAITS, lambda: second.send_signal(signal.SIGINT))
-        assert first.poll() is None
-    assert feed.read_text() == "of before\n"
-    assert stored(project.folder / "pages.sqlite") == [("long", "/0")]
 
 
 def test_the_log_says_how_many_pages_of_earlier_crawls_are_known(tmp_path: Path):

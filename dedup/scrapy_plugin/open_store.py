@@ -1,0 +1,133 @@
+"""What a crawl knows from earlier ones: its store is opened, and the detector reads it."""
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from scrapy.utils.asyncio import is_asyncio_available
+
+from dedup.detector import Detector
+from dedup.logs import get_logger
+from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
+from dedup.scrapy_plugin.settings.values import SettingError, as_switch
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
+from dedup.stores.shared.places import open_log
+from dedup.stores.shared.store import SharedStore
+from dedup.units import count_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = get_logger(__name__)
+
+RESET_ARGUMENT = "dedup_reset"
+_SECONDS_OF_A_LINE = 2.0
+
+_ADVICE = (
+    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have all '
+    'crawls share this one (DEDUP_INDEX = "sqlite:///pages.sqlite?share=1")'
+)
+_ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
+
+_opened: "WeakKeyDictionary[Crawler, Store]" = WeakKeyDictionary()
+
+
+def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
+    """Return the store of a crawl; one that crawls share is not connected yet.
+
+    Raises LedgerInUseError if another crawl has it, LedgerError if it cannot be used or its client
+    is not installed, SettingError if the settings forbid it.
+    """
+    place = settings.index.place
+    if not settings.enabled or place is None:
+        return MemoryStore()
+    job = _token(settings.job) if settings.job else None
+    reset, max_age = is_reset(crawler), settings.revisits.days
+    if settings.index.is_shared:
+        if not is_asyncio_available():
+            raise SettingError(
+                f"DEDUP_INDEX {settings.shown['DEDUP_INDEX']} is shared, which needs asyncio: "
+                "remove TWISTED_REACTOR, or set it to "
+                '"twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
+            )
+        log = open_log(place)
+        return SharedStore(log, settings.identity, job=job, reset=reset, max_age=max_age)
+    assert isinstance(place, Path)
+    _close_those_of_failed_crawls()
+    try:
+        store = SqliteStore(place, settings.identity, job=job, reset=reset, max_age=max_age)
+    except LedgerInUseError as error:
+        is_of_job = settings.job and place == Path(settings.job, LEDGER_OF_A_JOB).absolute()
+        advice = _ADVICE_FOR_JOBS if is_of_job else _ADVICE
+        raise LedgerInUseError(f"{str(error).partition(';')[0]}. {advice}") from error
+    _opened[crawler] = store
+    if store.is_resumed and reset:
+        logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
+    return store
+
+
+def is_reset(crawler: "Crawler") -> bool:
+    """Return whether a crawl forgets what is stored, by an argument of its spider."""
+    argument = getattr(crawler.spider, RESET_ARGUMENT, None)
+    if argument is None:
+        return False
+    return as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
+
+
+def _close_those_of_failed_crawls() -> None:
+    """Close the ledgers of crawls of this process that failed before they could be told of it.
+
+    If a component of another crawl cannot be made, nobody calls the others: its ledger would stay
+    locked as long as somebody has the crawler.
+    """
+    for crawler, store in list(_opened.items()):
+        try:
+            has_engine = crawler.engine is not None
+        except RuntimeError:
+            has_engine = False
+        if not crawler.crawling and not has_engine:
+            store.close()
+
+
+def _token(job: str) -> str:
+    """Return what tells a job from others, written into its folder: also from one of its path."""
+    path = Path(job, "dedup.job")
+    try:
+        with path.open("x", encoding="ascii") as file:
+            file.write(uuid4().hex)
+    except FileExistsError:
+        pass
+    return path.read_text("ascii")
+
+
+async def read_store(detector: Detector, crawler: "Crawler") -> None:
+    """Have *detector* know the pages of its store; connect that if it is shared, and wait.
+
+    Raises LedgerError if they cannot be read; the store is then closed.
+    """
+    store = detector.store
+    last_line = monotonic()
+
+    def show_progress(number: int) -> None:
+        nonlocal last_line
+        if monotonic() - last_line > _SECONDS_OF_A_LINE:
+            last_line = monotonic()
+            logger.info("Reading %s: %d of %d pages", store.name, number, store.last)
+
+    try:
+        if isinstance(store, SharedStore):
+            await store.open()
+            if store.is_in_use and is_reset(crawler):
+                logger.warning("%s is not reset: other crawls use it", store.name)
+        await detector.load(show_progress)
+    except BaseException as error:
+        store.close()
+        await store.disconnect()
+        if isinstance(error, LedgerError) or not isinstance(error, Exception):
+            raise
+        # Whatever a method makes of bytes that are no sketch of its own.
+        raise store.damage_error(error) from error
+    if len(detector):
+        logger.info("%s knows %s of earlier crawls", store.name, count_of(len(detector), "page"))

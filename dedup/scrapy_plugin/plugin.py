@@ -1,0 +1,277 @@
+"""The extension: builds the parts of the plug-in, and has them begin and end with a crawl."""
+
+from collections.abc import Awaitable, Collection, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider, signals
+from scrapy.exceptions import NotConfigured
+
+from dedup.claim import Claim
+from dedup.detector import Detector
+from dedup.logs import get_logger
+from dedup.page import PageReader
+from dedup.preference import canonical
+from dedup.record import PageRecord
+from dedup.scrapy_plugin import limits
+from dedup.scrapy_plugin.awaiting import Backlog
+from dedup.scrapy_plugin.bodies import BodyReader
+from dedup.scrapy_plugin.canonicals import Canonicals
+from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.closing import Closing
+from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.ending import end_crawl
+from dedup.scrapy_plugin.feeds import Exported, Feeds
+from dedup.scrapy_plugin.feeds.batch import Batch
+from dedup.scrapy_plugin.judging import Judge
+from dedup.scrapy_plugin.links import Links
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.open_store import open_store, read_store
+from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.reporting import Reporting
+from dedup.scrapy_plugin.reservations import Reservations
+from dedup.scrapy_plugin.response_pages import ResponsePages
+from dedup.scrapy_plugin.scheduler_watch import watch
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings.values import SettingError
+from dedup.scrapy_plugin.store_outage import StoreOutage
+from dedup.scrapy_plugin.visits import Visits
+from dedup.stores import LedgerError, finished
+from dedup.workers import InlinePool, WorkerPool
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = get_logger(__name__)
+
+_PAGES_WAITING = 48
+_PAGES_WAITING_PER_WORKER = 16
+
+
+class Extension:
+    """Has the parts of the plug-in, each built with those that it asks.
+
+    The components of Scrapy get them by `of`.
+    """
+
+    settings: DedupSettings
+
+    def __init__(self, crawler: "Crawler") -> None:
+        self._crawler = crawler
+        self._components: set[str] = set()
+        self._table = ""
+        self._is_open = self._is_read = False
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "Extension":
+        extension = cls(crawler)
+        if crawler.crawling:
+            extension._begin()
+        return extension  # else what is to come is not known yet: a shell, a test, a crawl
+
+    @classmethod
+    def of(cls, crawler: "Crawler", component: str) -> "Extension":
+        """Return that of *crawler* for its *component*, which will not be missed then.
+
+        Raises NotConfigured if dedup is switched off, ValueError if the extension is missing.
+        """
+        if extension := crawler.get_extension(cls):
+            extension._begin()
+            extension._components.add(component)
+            return extension
+        if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
+            raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
+        raise NotConfigured
+
+    def _begin(self) -> None:
+        """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
+        if hasattr(self, "settings"):
+            return
+        crawler = self._crawler
+        try:
+            settings = DedupSettings.from_crawler(crawler)
+            if not settings.enabled and not settings.fields:
+                raise NotConfigured
+            self._build(settings, crawler)
+            self.settings = settings
+        except (LedgerError, SettingError) as error:
+            logger.error("The crawl does not start: %s", error)
+            raise
+        for name in (
+            "spider_opened", "item_scraped", "item_dropped", "item_error", "spider_closed",
+            "engine_stopped",
+        ):  # fmt: skip
+            crawler.signals.connect(getattr(self, name), getattr(signals, name))
+
+    def _build(self, settings: DedupSettings, crawler: "Crawler") -> None:
+        assert crawler.stats
+        reader = PageReader(settings.extractor, settings.method)
+        self.pool = (
+            WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
+            if settings.workers
+            else InlinePool(reader)
+        )
+        self.feeds = Feeds(crawler)
+        self.reporting = Reporting(settings, crawler.stats)
+        summary = self.summary = self.reporting.summary
+        notices = self.notices = Notices(summary.count)
+        self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
+        visits = self.visits = Visits(self._end_claim, self._renew)
+        self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
+        self._bodies = BodyReader(self.pool, self.backlog, self.reporting.halvings)
+        self.pages = ResponsePages(
+            self._bodies, visits, count=summary.count, record_time=summary.record_time
+        )
+        # Items are judged by themselves with an item field, and name nothing.
+        believes = settings.enabled and canonical in settings.prefer.criteria
+        self.canonicals = (
+            Canonicals(crawler, notices, timeout=limits.WAIT_TIMEOUT, count=summary.count)
+            if believes and not settings.item_field
+            else None
+        )
+        outage = StoreOutage(settings.index.store_down, crawler, summary.count)
+        self.detector = detector = Detector(
+            settings.method,
+            settings.rule,
+            store=open_store(settings, crawler),
+            several_a_key=settings.item_field is not None,
+            count=summary.count,
+        )
+        self.checkpoints = Checkpoints(
+            detector, settings, self.feeds, outage, notices, summary.count
+        )
+        reservations = Reservations(
+            limits.WAIT_TIMEOUT, settings.prefer, detector, visits, summary, notices,
+            self._join, outage, self.canonicals,
+        )  # fmt: skip
+        self.judge = Judge(
+            settings, self.pages, detector, reservations, summary, visits, notices,
+            Closing(crawler, settings.close_unchanged),
+        )  # fmt: skip
+        assert crawler.request_fingerprinter
+        self.links = (
+            None
+            if settings.follow_duplicates
+            else Links(settings, self.pages, notices, crawler.request_fingerprinter.fingerprint)
+        )
+        if not detector.store.is_shared:
+            finished(self.read_store())
+
+    async def read_store(self) -> None:
+        """Learn what earlier crawls have stored, once: with a store that crawls share, this waits.
+
+        Raises LedgerError if it cannot be used.
+        """
+        if self._is_read:
+            return
+        try:
+            await read_store(self.detector, self._crawler)
+        except LedgerError as error:
+            if self.detector.store.is_shared:
+                logger.error("The crawl does not start: %s", error)
+            # Scrapy logs a traceback; without those of the client of a server.
+            raise error.with_traceback(None) from None
+        if self.reporting.losses and len(self.detector):
+            self.reporting.losses.expect_past()
+        self._is_read = True
+
+    async def _join(self) -> None:
+        assert self._crawler.spider
+        await self.checkpoints.join(self._crawler.spider.name)
+
+    def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Batch]) -> None:
+        """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""
+        if not claim.is_open:
+            return
+        if is_stored and (open_ones := [one for one in batches if one.is_stored is None]):
+            open_ones[0].when_closed(partial(self._end_claim, claim, True, batches))
+            claim.put_off()
+            return
+        is_stored = is_stored and all(one.is_stored for one in batches)
+        (self.detector.commit if is_stored else self.detector.release)(claim)
+        self.summary.claim_ends(claim, is_stored=is_stored)
+
+    def _renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
+        try:
+            self.detector.renew(record, said)
+        except Exception:
+            self.notices.count_error("what <%s> says no more", record.key)
+
+    def spider_opened(self) -> None:
+        self._is_open = True
+        self.feeds.take_over()
+        self.checkpoints.start()
+        self.pool.start()
+        engine = self._crawler.engine
+        if self.canonicals and engine and engine.scheduler is not None:
+            watch(engine.scheduler, self.canonicals.request_comes)
+        if self.canonicals and "DownloaderMiddleware" not in self._components:
+            logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
+                           "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
+        for setting, component in (
+            ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
+            ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware"),
+            ("ITEM_PIPELINES", "ItemPipeline"),
+        ):
+            if component not in self._components:
+                logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
+        if self.settings.prefer and "PreferenceQueue" not in self._components:
+            logger.warning(
+                "DEDUP_PREFER orders no requests: the scheduler does not use "
+                "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
+            )
+
+    def item_scraped(self, item: Any, response: Any, spider: Spider) -> Awaitable[None] | None:
+        """Export *item*, which has passed the pipelines; return what is to be awaited for that."""
+        try:
+            exported = self.feeds.export(item, spider)
+        except BaseException:
+            self.visits.item_ends(response, stored=False, failed=True)
+            raise
+        if isawaitable(exported):
+            return self._await_export(exported, response)
+        self._item_is_exported(exported, response)
+        return None
+
+    async def _await_export(self, exporting: Awaitable[Exported], response: Any) -> None:
+        try:
+            exported = await exporting
+        except BaseException:
+            self.visits.item_ends(response, stored=False, failed=True)
+            raise
+        self._item_is_exported(exported, response)
+
+    def _item_is_exported(self, batches: Exported, response: Any) -> None:
+        waits_for_feeds = self.settings.index.commit == "stored"
+        awaited = batches if batches and waits_for_feeds else ()
+        self.visits.item_ends(response, stored=batches is not None, batches=awaited)
+
+    def item_dropped(self, response: Any) -> None:
+        self.visits.item_ends(response, stored=False)
+
+    def item_error(self, response: Any) -> None:
+        self.visits.item_ends(response, stored=False, failed=True)
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        async with AsyncExitStack() as ending:  # whatever fails, the others are closed
+            ending.push_async_callback(self.checkpoints.close)
+            ending.callback(self.reporting.close)
+            ending.callback(self.pool.close)
+            if self.settings.enabled and self._is_open:
+                self._table = await end_crawl(
+                    spider,
+                    reason,
+                    settings=self.settings,
+                    summary=self.summary,
+                    texts=self.reporting.texts,
+                    detector=self.detector,
+                    checkpoints=self.checkpoints,
+                    other_bytes=self._bodies.nbytes,
+                )
+
+    def engine_stopped(self) -> None:
+        # Not before: Scrapy's dump of all stats would push the table out of sight.
+        if self._table:
+            logger.info("Dedup report:\n%s", self._table, extra={"spider": self._crawler.spider})

@@ -1,0 +1,386 @@
+"""Ledgers that are made or changed by commands: for other settings, of feeds, of dropped items."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import Any
+
+from dedup.ledger_lock import lock
+from dedup.limits import shorten_url
+from dedup.methods import Method
+from dedup.record import (
+    Claimed,
+    Committed,
+    PageRecord,
+    digest_of,
+    pack_items,
+    unpack_items,
+    with_digest,
+)
+from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
+from dedup.scopes import Scope, are_versions
+from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import tables
+from dedup.stores.base import Commit
+from dedup.stores.identity import OTHERS, parts_of_identity
+from dedup.stores.reader import LedgerReader
+from dedup.stores.sqlite import KIND
+from dedup.text import Document
+
+# For other settings.
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """How many pages the new ledger compares, and how many it does not, for want of their texts."""
+
+    pages: int
+    without_text: int
+
+
+def reindex(
+    source: Path,
+    target: Path,
+    *,
+    name: str = "",
+    method: Method | None = None,
+    scope: str | None = None,
+    texts: Iterable[tuple[str, str]] = (),
+    advance: Callable[[], object] = lambda: None,
+) -> Reindexed:
+    """Write a ledger for *method* and *scope* into *target*, with all that *source* holds.
+
+    Scopes are made of the URLs, which tell neither languages nor items. Sketches of another method
+    need *texts*, URLs and main texts as they were judged: those of other texts under the URL are
+    passed over. A page whose text is missing does not count any more, and is stored again when it
+    is met. *name* is what messages call *source*. *advance* is called after each text. An existing
+    *target* is replaced, when all is done.
+
+    Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
+    secret and *method* has none, if *scope* needs more than URLs, or if there are no texts although
+    they are needed; ValueError for a *scope* that there is not.
+    """
+    name = name or str(source)
+    with LedgerReader(source, accepts_last_version=True) as reader:
+        identity = reader.identity
+    of_method, others = parts_of_identity(identity)
+    new_method = None if method is None or method.identity == of_method else method
+    new_scope = None if scope is None else _scope_of_urls(scope, name)
+    if method is not None and "secret" in identity and method.hashing.secret_digest is None:
+        raise LedgerError(
+            f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
+        )
+    with _copy(source, target) as file:
+        before = tables.count_pages(file)
+        if new_method is not None:
+            of_method = json.loads(json.dumps(new_method.identity))
+            judged_simplified = bool(identity.get("simplify_chinese"))
+            _sketch(file, new_method, texts, advance, judged_simplified=judged_simplified)
+        if new_scope is not None:
+            if new_scope.name != identity.get("scope"):
+                _rescope(file, new_scope)
+            others["scope"] = new_scope.name
+        tables.set_identity(file, {**of_method, **dict.fromkeys(OTHERS), **others})
+        pages = tables.count_pages(file)
+        if new_method is not None and before and not pages:
+            raise LedgerError(
+                f"{name} holds the texts of some pages only, for its reports, and no sketch can "
+                "be made of another one: give the feed with all that were stored (--texts)"
+            )
+    return Reindexed(pages, before - pages)
+
+
+@contextmanager
+def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a copy of the ledger *source*, which nobody shares; at the end, it is *target*."""
+    old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
+    with (
+        lock(new),
+        new.replacement() as copy,
+        old.errors(),
+        closing(old.read_only(accepts_last_version=True)) as file,
+    ):
+        file.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        new.upgrade(copy)
+        with copy:
+            tables.end_sharing(copy)
+            copy.execute("DELETE FROM owners")
+            yield copy
+
+
+def _scope_of_urls(wanted: str, ledger: str) -> Scope:
+    """Return the scope *wanted*; raises LedgerError if URLs are not all that it needs."""
+    scope = Scope.of(wanted)
+    if scope.arguments != {"url"}:
+        raise LedgerError(
+            f"{ledger} has no languages and no items of pages, only their URLs, and the scope "
+            f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
+            "(-a dedup_reset=1)"
+        )
+    return scope
+
+
+def _sketch(
+    file: sqlite3.Connection,
+    method: Method,
+    texts: Iterable[tuple[str, str]],
+    advance: Callable[[], object],
+    *,
+    judged_simplified: bool,
+) -> None:
+    """Give the pages whose texts there are sketches of *method*; the others have ended.
+
+    *judged_simplified*: the ledger was made with a method that simplifies Chinese.
+    """
+    file.execute("CREATE TEMP TABLE done (id INTEGER PRIMARY KEY)")
+    file.execute("UPDATE pages SET sketch = NULL")
+    for url, text in texts:
+        judged = Document.from_main_text(text, simplify_chinese=judged_simplified)
+        digest = digest_of(judged) or b""
+        found = [
+            (number,)
+            for number, stored in file.execute(
+                "SELECT id, digest FROM pages WHERE url = ? AND ended IS NULL",
+                (shorten_url(url),),
+            )
+            if stored == digest
+        ]
+        if found:
+            document = method.document(text)
+            sketch = method.sketch(document)
+            data = None if sketch is None else method.to_bytes(sketch)
+            tokens, digest = len(document.tokens), digest_of(document) or b""
+            file.executemany(
+                "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
+                ((data, tokens, digest, *number) for number in found),
+            )
+            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", found)
+        advance()
+    file.execute(
+        # What has no words, as a PDF, has no sketch of any method.
+        "UPDATE pages SET ended = ? WHERE ended IS NULL AND tokens > 0 "
+        "AND id NOT IN (SELECT id FROM done)",
+        (time(),),
+    )
+
+
+def _rescope(file: sqlite3.Connection, scope: Scope) -> None:
+    for number, url in file.execute("SELECT id, url FROM pages").fetchall():
+        name = scope.name_of(url)
+        if name is None:  # a function does not know it, so that it is compared with nothing
+            file.execute("UPDATE pages SET ended = ? WHERE id = ?", (time(), number))
+        else:
+            file.execute("UPDATE pages SET scope = ? WHERE id = ?", (name, number))
+
+
+# Of the records in the fields of items, when there is no ledger any more.
+
+
+@dataclass
+class Rebuilt:
+    """What came of the records: how many pages the new ledger compares, and what was of no use.
+
+    *first_passed_over* is why the first of those *passed_over* was.
+    """
+
+    pages: int = 0
+    passed_over: int = 0
+    first_passed_over: str | None = None
+
+
+def rebuild(
+    target: Path,
+    method: Method,
+    feeds: Iterable[tuple[Path, Iterable[FieldRecord | ValueError]]],
+    advance: Callable[[], object] = lambda: None,
+) -> Rebuilt:
+    """Write a ledger into *target* that knows the pages of *feeds*.
+
+    It also knows pages that the lost one did not: those of which some items failed.
+
+    Each feed is its file and what its items hold, in order: records of *method*, or why there is
+    none. The first record tells the extractor, the item field and the scope; records with others
+    are passed over, and such pages are stored again when they are met. Pages count as stored when
+    their feed was last written. Of the records of one key, the last text counts, with all of its
+    items; with an item field, where a key has several contents, each counts until a later one is
+    near it. *advance* is called after each record. An existing *target* is replaced, when all is
+    done.
+
+    Raises LedgerError if *target* is in use, or if there is no record at all.
+    """
+    new = SqliteFile(target, KIND)
+    done = Rebuilt()
+    made_with: MadeWith | None = None
+    with lock(new), new.replacement() as file:
+        new.lay_out(file, {})
+        with file:
+            pages = _Pages(file, method)
+            for path, records in feeds:
+                at = min(path.stat().st_mtime, time())
+                crawl = add_crawl(file, path.name, at, "rebuilt")
+                for found in records:
+                    if isinstance(found, FieldRecord):
+                        made_with = made_with or found.made_with
+                        if found.made_with == made_with:
+                            pages.store(found, at, crawl)
+                        else:
+                            found = ValueError(_difference(found.made_with, made_with))
+                    if isinstance(found, ValueError):
+                        done.passed_over += 1
+                        done.first_passed_over = done.first_passed_over or str(found)
+                    advance()
+            if made_with is None:
+                raise LedgerError(
+                    f"no item has a record of {method.name}; {done.first_passed_over or 'no item'}"
+                )
+            others = made_with._asdict()
+            del others["method"], others["digest"]
+            tables.set_identity(file, {**method.identity, **others})
+        done.pages = tables.count_pages(file)
+    return done
+
+
+def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> int:
+    """Write down a crawl that was none; return its number."""
+    crawl = tables.insert_crawl(file, name, None, started=at)
+    tables.note_end(file, crawl, reason, at)
+    return crawl
+
+
+def _difference(one: MadeWith, other: MadeWith) -> str:
+    told = "; ".join(
+        f"{name} {value!r} there, {there!r} in the first record"
+        for name, value, there in zip(one._fields, one, other, strict=True)
+        if value != there
+    )
+    return f"the record was made with other settings: {told}"
+
+
+class _Pages:
+    """The pages of a ledger, to which others are added that may take their place."""
+
+    def __init__(self, file: sqlite3.Connection, method: Method) -> None:
+        self._file = file
+        self._method = method
+
+    def versions(self, record: PageRecord) -> list[tuple[int, bytes, bytes | None, bytes, int]]:
+        """Return what counts of the page of *record*.
+
+        Numbers, digests, sketches, what the items say, and crawls.
+        """
+        rows = self._file.execute(
+            "SELECT id, digest, sketch, items, crawl, scope FROM pages "
+            "WHERE url = ? AND ended IS NULL",
+            (record.key,),
+        )
+        return [row[:-1] for row in rows if are_versions(record.scope, row[-1])]
+
+    def store(self, found: FieldRecord, at: float, crawl: int, *, replaces: bool = True) -> None:
+        """Store a page that has text, unless it is there; *replaces*: in the place of others."""
+        record = with_digest(found.record)
+        if record.digest is None:
+            return
+        earlier = self.versions(record)
+        for number, digest, _, items, _ in earlier:
+            if digest == record.digest:
+                told = dict.fromkeys([*unpack_items(items), record.item])
+                self._file.execute(
+                    "UPDATE pages SET seen = ?, items = ? WHERE id = ?",
+                    (at, pack_items(told), number),
+                )
+                return
+        replaced: list[int] = []
+        if replaces:
+            is_page = found.made_with.item_field is None
+            sketches = {number: sketch for number, _, sketch, *_ in earlier}
+            replaced = list(sketches) if is_page else self._near(record, sketches)
+        number = tables.last_page(self._file) + 1
+        event = Committed(number, None, tuple(replaced))
+        tables.insert_pages(self._file, [Commit(Claimed(record, number), event, at)], crawl)
+
+    def _near(self, record: PageRecord, sketches: Mapping[int, bytes | None]) -> list[int]:
+        """Return the numbers of those pages whose sketches are near."""
+        method = self._method
+        if record.sketch is None:
+            return []
+        own = method.from_bytes(record.sketch)
+        return [
+            number
+            for number, sketch in sketches.items()
+            if sketch is not None
+            and method.distance(method.from_bytes(sketch), own) <= method.max_distance
+        ]
+
+
+# Of items that were dropped, and are stored after all.
+
+
+class Restoration:
+    """Writes restored pages into a ledger, as stored by a crawl of their own."""
+
+    def __init__(self, file: sqlite3.Connection, method: Method, name: str) -> None:
+        self._file = file
+        self._pages = _Pages(file, method)
+        self._name = name
+        self._at = time()
+        self._crawl = 0
+
+    def has(self, found: FieldRecord) -> bool:
+        """Return whether the ledger knows that page, text and item, as stored by a crawl."""
+        record = with_digest(found.record)
+        return any(
+            digest == record.digest and crawl != self._crawl and record.item in unpack_items(items)
+            for _, digest, _, items, crawl in self._pages.versions(record)
+        )
+
+    def add(self, found: FieldRecord) -> None:
+        """Have the page of *found* count as stored, and as no duplicate of another."""
+        self._crawl = self._crawl or add_crawl(self._file, self._name, self._at, "restored")
+        # An item that was dropped for another one of its URL does not take the place of that.
+        is_page = found.made_with.item_field is None
+        self._pages.store(found, self._at, self._crawl, replaces=is_page)
+        self._file.execute("DELETE FROM matches WHERE url = ?", (found.record.key,))
+
+
+@contextmanager
+def restoring(
+    path: str | os.PathLike[str],
+    method_of: Callable[[dict[str, Any]], Method | None],
+    name: str,
+) -> Iterator[tuple[Restoration, Callable[[Any], FieldRecord | ValueError]]]:
+    """Lock the ledger at *path*, and write what the block adds when it ends without an error.
+
+    Yields what adds pages, and what reads the record of a dropped item for this ledger.
+    *method_of* makes the method of the ledger of its identity, ``None`` if it cannot; *name* stands
+    for the spider in the list of crawls. Raises LedgerError if the ledger is in use, damaged or of
+    an unknown method, OSError if it is missing.
+    """
+    ledger = SqliteFile(path, KIND)
+    if not ledger.path.is_file():
+        raise FileNotFoundError(f"{path} is no file")
+    with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:
+        tables.end_sharing(file)
+        identity = ledger.identity(file)
+        method = method_of(identity)
+        if method is None:
+            raise LedgerError(
+                f"{path} is of a method that is none of scrapy-dedup, or of another version of it "
+                f"({identity.get('method')!r}): its sketches cannot be checked"
+            )
+        own, others = parts_of_identity(identity)
+        made_with = MadeWith(method.name, digest_of_identity(own), **others)
+        reader = FieldReader(method, own)
+
+        def read(values: Any) -> FieldRecord | ValueError:
+            [found] = reader.read([values])
+            if isinstance(found, FieldRecord) and found.made_with != made_with:
+                return ValueError("its page was judged with another extractor, field or scope")
+            return found
+
+        yield Restoration(file, method, name), read
