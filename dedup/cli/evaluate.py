@@ -109,6 +109,10 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     simplifies = {method.simplifies_chinese for method in methods}
     if len(simplifies) > 1:
         raise CommandError("--method: simplify_chinese must be equal for all methods")
+    if files := [path for path in folders if path.is_file()]:
+        raise CommandError(
+            f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
+        )
     collections = _read_collections(folders, options.extractor, simplify_chinese=True in simplifies)
     with progress("pages", sum(map(len, collections)) * len(methods)) as advance:
         results = [

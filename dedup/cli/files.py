@@ -1,37 +1,11 @@
-"""The files that a command reads and writes."""
+"""The files that a command writes."""
 
-import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.stores.shared.log_url import LogUrl
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each object of a JSONL file after its file and line, for messages.
-
-    Raises CommandError for a line that is not an object, and for a file that cannot be read.
-    """
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, 1):
-                where = f"{path}, line {number}"
-                if not line.strip():
-                    continue
-                try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise CommandError(f"{where}: not a JSON object") from error
-                if not isinstance(value, dict):
-                    raise CommandError(f"{where}: not a JSON object")
-                yield where, value
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8 ({error})") from error
 
 
 def check_outputs(

@@ -9,12 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, json_lines
+from dedup.cli.files import check_outputs
 from dedup.cli.ledgers import ledger_file, name_of_copied, place_of, with_log
 from dedup.cli.options import add_fields, add_method, add_overwrite, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
+from dedup.records.tables import json_objects
 from dedup.records.warc import Warc
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
@@ -231,7 +232,7 @@ def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[t
     """Yield the URL and the text of each item; raises CommandError if a feed has no such field."""
     for path in paths:
         number, has_texts = 0, False
-        for number, (_, item) in enumerate(json_lines(path), 1):
+        for number, (_, item) in enumerate(json_objects(path), 1):
             url, text = item.get(key_field), item.get(text_field)
             if isinstance(url, str) and isinstance(text, str):
                 has_texts = True

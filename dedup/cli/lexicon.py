@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import json_lines
 from dedup.cli.terminal import progress
 from dedup.lexicon_file import AT_LEAST, count_terms, write_lexicon
+from dedup.records.tables import json_objects
 from dedup.text import Document, printable
 from dedup.units import Count, count_of
 
@@ -40,7 +40,7 @@ def write(inputs: Iterable[Path], output: Path, text_field: str) -> None:
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
     for path in paths:
         if path.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
-            for where, record in json_lines(path):
+            for where, record in json_objects(path):
                 text = record.get(field)
                 if not (text is None or isinstance(text, str)):
                     raise CommandError(f"{where}: the field {field!r} must be a string")

@@ -24,11 +24,11 @@ from dedup.calibration import (
 )
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
-from dedup.cli.files import json_lines
 from dedup.cli.ledgers import open_ledger
 from dedup.cli.options import MethodChoice, choices_of
 from dedup.cli.terminal import console, new_table, print_json, progress
 from dedup.lost_text import LostText, lost_with, sequences_of
+from dedup.records.tables import json_objects, table_rows
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
@@ -126,7 +126,7 @@ def _pages(source: Path | LogUrl, text_field: str, key_field: str) -> Iterator[t
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
         return
-    for where, page in json_lines(source):
+    for where, page in json_objects(source):
         text, key = page.get(text_field), page.get(key_field)
         if not (text is None or isinstance(text, str)):
             raise CommandError(f"{where}: the field {text_field!r} must be a string")
@@ -167,22 +167,14 @@ def _write_pairs(
 def _read_answers(path: Path) -> dict[Keys, str]:
     """Return the label of each answered pair of a table."""
     answers = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t")
-            if missing := set(_COLUMNS) - set(rows.fieldnames or ()):
-                raise CommandError(f"{path} lacks the columns {', '.join(sorted(missing))}")
-            for row in rows:
-                label = (row["label"] or "").strip().lower()
-                if label and label not in LABELS:
-                    raise CommandError(
-                        f"{path}, line {rows.line_num}: label must be one of {', '.join(LABELS)}, "
-                        f"or empty, got {label!r:.80}"
-                    )
-                if label:
-                    answers[_in_order(row["key1"] or "", row["key2"] or "")] = label
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{path} is not a table in UTF-8 ({error})") from error
+    for where, (one, other, label) in table_rows(path, *_COLUMNS):
+        label = label.strip().lower()
+        if label and label not in LABELS:
+            raise CommandError(
+                f"{where}: label must be one of {', '.join(LABELS)}, or empty, got {label!r:.80}"
+            )
+        if label:
+            answers[_in_order(one, other)] = label
     return answers
 
 

@@ -151,12 +151,12 @@ def test_pairs_that_were_judged_come_with_their_answers(evaluate, pages):
 
 SAMPLE = ["--sample", "9", "-o"]
 WRONG = [
-    (["--answers", "nowhere"], "nowhere cannot be used (No such file or directory)"),
+    (["--answers", "nowhere"], "nowhere cannot be read (No such file or directory)"),
     (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer about a pair"),
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
     (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
-    (["--answers", "bytes"], "bytes is not a table in UTF-8"),
-    (["--answers", "."], ". cannot be used (Is a directory)"),
+    (["--answers", "bytes"], "bytes is not UTF-8"),
+    (["--answers", "."], ". cannot be read (Is a directory)"),
     (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
     (["-o", "new"], "-o is for --sample and --lexicon, which need it"),
     ([*SAMPLE, "columns.tsv"], "columns.tsv exists; --overwrite replaces it"),

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from functools import partial
 from pathlib import Path
 
 import collections_on_disk as collections
@@ -10,6 +11,8 @@ import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
 from texts import CHINESE, article, edited, page
+
+from dedup.scan import RecordReader
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
 
@@ -75,7 +78,7 @@ def test_the_best_lines_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep
 
 
 def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_process(
-    spark, capsys, tmp_path
+    spark, capsys, tmp_path, monkeypatch
 ):
     spark.sparkContext.addPyFile(BAD_EXTRACTORS)
     pages = []
@@ -89,7 +92,8 @@ def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_proc
     path = write_lines(tmp_path / "pages.jsonl", lines)
     options = ["--html-field", "html", "--keep", "longest"]
     options += ["--method", '{"name": "simhash", "max_distance": 15}']
-    options += ["--extractor", "bad_extractors.extracting_unless_told", "--page-timeout", "2"]
+    options += ["--extractor", "bad_extractors.extracting_unless_told"]
+    monkeypatch.setattr("dedup.cli.scan.RecordReader", partial(RecordReader, page_timeout=2))
     local, on_spark = scan_both(capsys, tmp_path, path, *options)
     check_same(tmp_path, local, on_spark)
     assert on_spark["kept_unread"] == 2
