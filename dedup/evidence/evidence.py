@@ -98,7 +98,7 @@ def digest_of_title(title: str) -> bytes:
 
 
 # As those between the name of a page, of its section and of its site.
-_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»:~/]+\s|[|\uff5c]|\s[(\[]")
+_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]|\s[(\[]")
 
 
 def digest_of_name(name: str) -> bytes:

@@ -203,6 +203,7 @@ def test_names_with_other_signs_are_others(one, other):
     [
         ("Ferry | Town", ["Ferry", "Town"]),
         ("Ferry|Town", ["Ferry", "Town"]),
+        ("Ferry › Town", ["Ferry", "Town"]),
         ("Ferry - Town – News", ["Ferry", "Town", "News"]),
         ("Ferry · a · b · Town", ["Ferry", "ab", "Town"]),
         ("Reader (kafka 0.10.0.1 API)", ["Reader", "kafka 0.10.0.1 API)"]),
