@@ -342,11 +342,10 @@ def _entries_of_page(
         of_items = tuple(unpack_items(items))
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError(f"page {number} is none: {error}") from error
-    entry = Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
-    yield entry._replace(event=Claimed(record, number))
+    yield Entry(number, NOBODY, 0, run, stored, Claimed(record, number))
     if preferred is not None:
-        yield entry._replace(event=Preferred(number, preferred))
-    yield entry
+        yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))
+    yield Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
 
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:

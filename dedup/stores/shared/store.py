@@ -22,9 +22,8 @@ from dedup.stores.base import (
 from dedup.stores.identity import check_identity
 from dedup.stores.shared.known_pages import KnownPages
 from dedup.stores.shared.log import Log, Member
-from dedup.stores.shared.open_claims import OpenClaims
+from dedup.stores.shared.log_client import LogClient
 from dedup.stores.shared.replay import Replay
-from dedup.stores.shared.tail import Tail
 from dedup.units import SECONDS_OF_A_DAY
 
 _MOST_NEWS = 10_000
@@ -70,9 +69,8 @@ class SharedStore(Store):
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
         self._has_to_read = False
-        self._pages = KnownPages(self.run, self._began_at)
-        self._preferred = self._pages.preferred
-        self._tail = Tail(log, OpenClaims(self._owner, self._pages, {}))
+        self._client = LogClient(log, self._owner)
+        self._preferred = self._client.pages.preferred
         self._replay: Replay | None = None
         self._pieces: AsyncIterator[RecordColumns]
 
@@ -103,7 +101,7 @@ class SharedStore(Store):
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
-        self._pages.begin_run(self.run, self._began_at)
+        self._client.pages.begin_run(self.run, self._began_at)
         self.has_joined = self._is_there = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -143,9 +141,8 @@ class SharedStore(Store):
             return columns
         # All of what was read, and nothing else: the numbers of another history say nothing.
         self._replay, self._has_to_read, self.is_down = None, False, False
-        self._tail.last_entry = replay.last_entry
-        self._tail.claims = OpenClaims(self._owner, replay.pages, replay.open)
-        self._pages, self._preferred = replay.pages, replay.pages.preferred
+        self._client.start_after(replay)
+        self._preferred = replay.pages.preferred
         for news in (self._news, self._news_under_way):
             news.clear()
         return None
@@ -167,7 +164,7 @@ class SharedStore(Store):
             raise HistoryChangedError(f"{self.name} was reset")
         try:
             with self._noting_outage():
-                events = await self._tail.exchange(self.run, claims, news)
+                events = await self._client.exchange(self.run, claims, news)
         except (StoreDownError, HistoryChangedError):
             raise
         except Exception as error:  # refused, for whatever reason: all of it waits
@@ -191,10 +188,10 @@ class SharedStore(Store):
         self.is_down = False
 
     def is_own(self, number: int) -> bool:
-        return self._tail.claims.is_own(number)
+        return self._client.is_own(number)
 
     def take_unpublished(self) -> list[tuple[Claimed, Committed]]:
-        published = self._tail.claims.take_published()
+        published = self._client.take_published()
         pages = {event.number: (claimed, event) for claimed, event in published}
         for news in (self._news, self._news_under_way):
             pages |= {n: (page.claimed, page.event) for n, page in news.commits.items()}
@@ -210,7 +207,7 @@ class SharedStore(Store):
 
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored: any exchange tells it."""
-        self._tail.claims.release(number)
+        self._client.release(number)
 
     def release_stored(self) -> None:
         """Release the pages that are stored, and not published: others shall not wait for them."""
@@ -220,12 +217,12 @@ class SharedStore(Store):
 
     @property
     def has_news(self) -> bool:
-        return self.has_joined and bool(self._news or self._tail.claims.releases)
+        return self.has_joined and bool(self._news or self._client.releases)
 
     # Looking up.
 
     async def expire(self, numbers: Iterable[int]) -> float:
-        claims = self._tail.claims.of_others(numbers)
+        claims = self._client.claims_of_others(numbers)
         # After an outage, others may not have been able to renew their leases.
         connected = monotonic() - self._up_since
         if not claims or connected < self._log.lease:
@@ -239,21 +236,21 @@ class SharedStore(Store):
                 raise StoreDownError(f"{self.name} cannot be reached")
             with self._noting_outage():
                 fetched = await self._log.pages(missing)
-            self._pages.keep(fetched)
+            self._client.pages.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
         return {
             number: record or PageRecord(self.words_for(number)) for number, record in found.items()
         }
 
     def at_hand(self, number: int) -> PageRecord | None:
-        return self._tail.claims.record(number) or self._pages.record(number)
+        return self._client.record(number) or self._client.pages.record(number)
 
     async def earlier(self, key: str) -> list[Stored]:
-        return await self._pages.earlier(key, self.pages)
+        return await self._client.pages.earlier(key, self.pages)
 
     @property
     def last(self) -> int:
-        entry = (self._replay or self._tail).last_entry
+        entry = (self._replay or self._client).last_entry
         return entry.position if entry else 0
 
     @property
@@ -262,5 +259,4 @@ class SharedStore(Store):
 
     @property
     def nbytes(self) -> int:
-        of_claims, of_notes = 500 * len(self._tail.claims), 200 * len(self._news.duplicates)
-        return self._pages.nbytes + of_claims + of_notes
+        return self._client.nbytes + 200 * len(self._news.duplicates)

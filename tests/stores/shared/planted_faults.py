@@ -43,7 +43,7 @@ def expire_the_living() -> None:
     """Release claims for which one waits, whether their owners have leases or not."""
 
     async def expire(self, numbers):
-        for _, owner, _ in self._tail.claims.of_others(numbers):
+        for _, owner, _ in self._client.claims_of_others(numbers):
             await self._log.leave(owner, "expired", None, [])
         return 0.1
 
