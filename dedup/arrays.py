@@ -83,17 +83,3 @@ def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
     is_first = np.ones(len(owners), bool)
     is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
     return owners[is_first], values[is_first]
-
-
-def lower_limits(limits: Array, owners: Array, distances: Array) -> None:
-    """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
-    if len(owners):
-        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
-        limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
-
-
-def enlarge(values: Array) -> Array:
-    """Return a copy of *values* with room for half as many more."""
-    array = np.empty((max(64, len(values) * 3 // 2), *values.shape[1:]), values.dtype)
-    array[: len(values)] = values
-    return array

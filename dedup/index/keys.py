@@ -94,12 +94,13 @@ class KeyIndex(Index):
     def _within(self, sketch: Any, distance: float) -> list[Match]:
         """Return the candidates within *distance*, unsorted."""
         positions = self._candidates(sketch, distance)
-        payloads = [self._payloads[position] for position in positions]
-        distances = self._method.distances(sketch, payloads) if payloads else []
+        if not positions:
+            return []
+        own, others = self._method.payload(sketch), [self._payloads[at] for at in positions]
+        distances = self._method.distances_of_pairs([own] * len(others), others)
         return [
-            Match(self._pages[position], own)
-            for position, own in zip(positions, distances, strict=True)
-            if own <= distance
+            Match(self._pages[positions[number]], distances[number].item())
+            for number in np.flatnonzero(distances <= distance).tolist()
         ]
 
     def _candidates(self, sketch: Any, within: float) -> list[int]:

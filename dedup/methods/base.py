@@ -155,17 +155,13 @@ class Method(ABC):
         """Return the part of *sketch* from which its distance to others is computed."""
         return self.to_bytes(sketch)
 
-    def distances(self, sketch: Any, payloads: Sequence[bytes]) -> list[float]:
-        """Return the distances of *sketch* to others, given by their *payloads*, in order."""
-        return [self.distance(sketch, self.from_bytes(data)) for data in payloads]
-
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,).
 
         Override this if the payload is not the whole sketch.
         """
         pairs = zip(map(self.from_bytes, payloads), map(self.from_bytes, others), strict=True)
-        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(payloads))
+        return np.array([self.distance(*pair) for pair in pairs])
 
 
 def _is_newer(cls: type[Method], one: str, other: str) -> bool:

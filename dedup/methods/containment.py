@@ -92,11 +92,8 @@ class Containment(KeyMethod):
         return hashes[is_key].astype(np.uint64), counts, sketches
 
     def distance(self, sketch: Array, other: Array) -> float:
-        return self.distances(sketch, [self.to_bytes(other)])[0]
-
-    def distances(self, sketch: Array, payloads: Sequence[bytes]) -> list[float]:
-        own = [self.to_bytes(sketch)] * len(payloads)
-        return self.distances_of_pairs(own, payloads).tolist()  # type: ignore[no-any-return]
+        pair = [self.to_bytes(sketch)], [self.to_bytes(other)]
+        return self.distances_of_pairs(*pair).item()  # type: ignore[no-any-return]
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         own, of_own, sizes = _join(payloads)

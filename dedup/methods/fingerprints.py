@@ -9,8 +9,7 @@ from dedup.arrays import Array
 from dedup.methods.arguments import is_number
 from dedup.packed import Packed
 
-_NO_DISTANCES = np.empty(0, np.uint8)
-SMALLEST_BITS, LARGEST_BITS = 32, 384
+_FEWEST_BITS, _MOST_BITS = 32, 384
 
 
 class Fingerprints:
@@ -22,8 +21,8 @@ class Fingerprints:
 
     def __init__(self, bits: int) -> None:
         """Create them; raises ValueError if *bits* is not from 32 to 384."""
-        if not (is_number(bits) and SMALLEST_BITS <= bits <= LARGEST_BITS):
-            expected = f"from {SMALLEST_BITS} to {LARGEST_BITS}"
+        if not (is_number(bits) and _FEWEST_BITS <= bits <= _MOST_BITS):
+            expected = f"from {_FEWEST_BITS} to {_MOST_BITS}"
             raise ValueError(f"bits must be {expected}, got {bits!r}")
         self.bits = int(bits)
         self.words = -(-self.bits // 64)
@@ -87,36 +86,12 @@ class Fingerprints:
         equal: Array = rows == row
         return equal if self.words == 1 else np.all(equal, axis=1)
 
-    def any_equal(self, rows: Array) -> bool:
-        """Return whether any two rows are equal."""
-        if self.words > 1:
-            return len(np.unique(rows, axis=0)) < len(rows)
-        in_order = np.sort(rows)
-        return bool((in_order[1:] == in_order[:-1]).any())
-
     def distances(self, rows: Array, others: Array) -> Array:
         """Return the Hamming distances, row by row, or of every row to a single one."""
         differing = np.bitwise_count(rows ^ others)
         if self.words == 1:
             return differing
         return differing.sum(axis=-1, dtype=np.uint16)  # type: ignore[no-any-return]
-
-    def scan(
-        self, queries: Array, rows: Array, max_distance: int, *, nearest: bool = False
-    ) -> tuple[Array, Array, Array]:
-        """Return the numbers of *queries* and *rows* within *max_distance*, and their distances.
-
-        With *nearest*, only the nearest rows of each query.
-        """
-        owners, places, distances = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [_NO_DISTANCES]
-        for number, query in enumerate(queries if len(rows) else ()):
-            distance = self.distances(rows, query)
-            limit = min(max_distance, int(distance.min())) if nearest else max_distance
-            near = np.flatnonzero(distance <= limit)
-            owners.append(np.full(len(near), number))
-            places.append(near)
-            distances.append(distance[near])
-        return np.concatenate(owners), np.concatenate(places), np.concatenate(distances)
 
     def bits_of(self, rows: Array, start: int, width: int) -> Array:
         """Return *width* bits of every row, from bit *start*, as uint64."""

@@ -121,30 +121,22 @@ class Verified(KeyMethod):
         return sketch.bands
 
     def distance(self, sketch: VerifiedSketch, other: VerifiedSketch) -> float:
-        return self.distances(sketch, [other.checked])[0]
+        return self.distances_of_pairs([sketch.checked], [other.checked]).item()  # type: ignore[no-any-return]
 
     def payload(self, sketch: VerifiedSketch) -> bytes:
         return sketch.checked
 
-    def distances(self, sketch: VerifiedSketch, payloads: Sequence[bytes]) -> list[float]:
-        return self.distances_of_pairs([sketch.checked], payloads).tolist()  # type: ignore[no-any-return]
-
-    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Any:
-        """Return the distances of pairs; a single one of *payloads* is paired with all *others*."""
-        return self._distances(
-            np.frombuffer(b"".join(payloads), _CHECKED), np.frombuffer(b"".join(others), _CHECKED)
-        )
-
-    def _distances(self, pages: Any, others: Any) -> Any:
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Any) -> Array:
+        pages, others = (np.frombuffer(b"".join(side), _CHECKED) for side in (payloads, others))
         differing = np.bitwise_count(pages["signature"] ^ others["signature"])
-        distances = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
+        distances: Array = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
         # Most candidates are too far away even without the numbers.
         is_near = distances <= self.max_distance
         # If one page has no numbers, none were replaced.
         near = np.flatnonzero(is_near & (others["numbers"] > 0) & (pages["numbers"] > 0))
         if not len(near):
             return distances
-        pages, others = pages if len(pages) == 1 else pages[near], others[near]
+        pages, others = pages[near], others[near]
         tokens = np.minimum(pages["tokens"], others["tokens"])
         distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(pages, others)) / tokens
         return distances
@@ -218,19 +210,19 @@ def _with_digits(words: Words) -> Array:
 def _count_replaced_numbers(pages: Any, others: Any) -> Any:
     """Return how many numbers of the page with fewer the other page lacks, shape (n,), float64.
 
-    *pages*: shape (1,) or (n,); *others*: shape (n,). Exact for up to 16 numbers; beyond, estimated
-    from the 16 lowest hashes of both pages together.
+    *pages*, *others*: shape (n,). Exact for up to 16 numbers; beyond, estimated from the 16 lowest
+    hashes of both pages together.
 
     Source: Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997, section 3.
     """
-    own = np.broadcast_to(pages["least_numbers"], others["least_numbers"].shape)
-    together = np.sort(np.concatenate([own, others["least_numbers"]], axis=1), axis=1)
+    least = [pages["least_numbers"], others["least_numbers"]]
+    together = np.sort(np.concatenate(least, axis=1), axis=1)
     is_number = together != _NO_NUMBER
     # Equal neighbours are one number that both pages have.
     is_repeated = np.zeros_like(is_number)
     is_repeated[:, 1:] = (together[:, 1:] == together[:, :-1]) & is_number[:, 1:]
     rank = np.cumsum(is_number & ~is_repeated, axis=1)
-    counts = np.stack([others["numbers"], np.broadcast_to(pages["numbers"], len(others))])
+    counts = np.stack([others["numbers"], pages["numbers"]])
     considered = np.where(counts.max(axis=0, initial=0) > _NUMBERS, _NUMBERS, 2 * _NUMBERS)
     shared = (is_repeated & (rank <= considered[:, None])).sum(axis=1)
     jaccard = shared / np.maximum(1, np.minimum(rank[:, -1], considered))
