@@ -1,4 +1,4 @@
-"""How often the bounds of `dedup evaluate --answers` hold the truth: the table of docs/commands.md.
+"""How often the bounds of `dedup evaluate --answers` hold the truth: see docs/methods.md.
 
 The labels of a collection answer for a person; grey and part are skipped. Every draw of pairs is
 judged anew, and its bounds are compared with the precision and recall of all pairs.

@@ -109,7 +109,6 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
     from dedup.scrapy_plugin import Extension
 
     memory: list[int] = []
-    state: list[int] = []
     lags: list[float] = []
 
     class Pages(Spider):
@@ -130,8 +129,6 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
             self.seen += 1
             if self.seen % 100 == 0:
                 memory.append(resident_bytes())
-                if extension := self.crawler.get_extension(Extension):
-                    state.append(len(extension.parts.visits))
             yield {"url": response.url}
 
     settings = {
@@ -158,11 +155,10 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6
         if memory
         else 0.0,
-        "visits_under_way_at_the_end": state[-1] if state else 0,
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):
-        sums = {name: stage.sum for name, stage in extension.parts.summary._stages.items()}
+        sums = {name: stage.sum for name, stage in extension.summary._stages.items()}
         for name in ("extraction", "tokens", "sketch", "index"):
             figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
         own = sums["tokens"] + sums["sketch"] + sums["index"]

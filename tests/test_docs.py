@@ -362,13 +362,12 @@ def write_files_to_scan(folder: Path) -> None:
 
 
 def write_method(folder: Path) -> None:
-    """Write the method that docs/architecture.md shows, and pages for a lexicon."""
+    """Write the method that docs/architecture.md shows, and pages with judged pairs."""
+    write_pages_to_calibrate(folder)
     (folder / "my_project").mkdir()
     blocks = blocks_of("docs/architecture.md")
     methods = "\n".join(block.text for block in blocks if block.language == "python")
     (folder / "my_project" / "methods.py").write_text(methods)
-    lines = (json.dumps({"text": article(number)}) + "\n" for number in range(10))
-    (folder / "pages.jsonl").write_text("".join(lines))
 
 
 def write_scopes(folder: Path) -> None:
@@ -380,7 +379,6 @@ def write_scopes(folder: Path) -> None:
 
 
 INPUTS: dict[str, Callable[[Path], None]] = {
-    "docs/commands.md": write_pages_to_calibrate,
     "docs/methods.md": write_method,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,

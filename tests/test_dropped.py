@@ -5,7 +5,7 @@ import json
 
 from dedup.dropped import DroppedItem, UnreadableLine, read_dropped
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.dropped_file import DroppedFile
 
 LINE = {
     "url": "http://a/2", "verdict": "near-duplicate", "original": "http://a/1", "distance": 2,
@@ -20,7 +20,7 @@ def read(path, *lines):
 
 def test_what_a_crawl_writes_is_read(tmp_path):
     verdict = Verdict(Kind.EXACT, "simhash", "http://a/1", 0)
-    Quarantine(tmp_path / "dropped").add({"a": "é"}, "http://a/2", verdict, {"key": "http://a/2"})
+    DroppedFile(tmp_path / "dropped").add({"a": "é"}, "http://a/2", verdict, {"key": "http://a/2"})
     [found] = read_dropped(tmp_path / "dropped")
     assert found._replace(dropped="") == DroppedItem(
         "http://a/2", "exact-duplicate", "http://a/1", 0, "simhash", "", {"a": "é"},

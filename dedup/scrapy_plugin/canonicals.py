@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
@@ -81,8 +82,21 @@ class Canonicals:
             return None
         return url if domain(url) == domain(response.url) else None
 
-    def request_comes(self, request: Request, is_accepted: bool) -> None:
-        """*request* has come to the scheduler, which takes it, or filters it."""
+    def watch(self, scheduler: BaseScheduler) -> None:
+        """Follow the requests that *scheduler* takes.
+
+        ``request_scheduled`` is sent before others may refuse the request, such as for its host.
+        """
+        enqueue = scheduler.enqueue_request
+
+        def enqueue_request(request: Request) -> bool:
+            is_accepted = enqueue(request)
+            self._request_comes(request, is_accepted=is_accepted)
+            return is_accepted
+
+        scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]
+
+    def _request_comes(self, request: Request, *, is_accepted: bool) -> None:
         for url in request.meta.get("redirect_urls", ())[-1:]:
             self.request_ends(Request(url))
         if is_accepted and len(self._on_their_way) < _MOST_KNOWN and (key := self._key(request)):

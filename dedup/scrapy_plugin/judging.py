@@ -33,8 +33,8 @@ from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.request_options import RequestOptions, request_options
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
+from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.text import to_utf8
 from dedup.workers.base import ReadError
 
@@ -55,7 +55,7 @@ class Judge:
         detector: Detector,
         reservations: Reservations,
         summary: Summary,
-        visits: Visits,
+        states: ResponseStates,
         notices: Notices,
         closing: Closing,
     ) -> None:
@@ -64,7 +64,7 @@ class Judge:
         self._detector = detector
         self._reservations = reservations
         self._summary = summary
-        self._visits = visits
+        self._states = states
         self._notices = notices
         self._closing = closing
         self._ignored = settings.fields_without_content
@@ -76,34 +76,34 @@ class Judge:
 
         The same one for all items of *response* that say the same and have the same scope.
         """
-        visit, options = self._visits.of(response), request_options(response, self._notices)
+        state, options = self._states.of(response), request_options(response, self._notices)
         key = options.key or response.url
         try:
-            judgement = await self._judge_page(item, visit, response, options)
+            judgement = await self._judge_page(item, state, response, options)
         except Exception as error:
             reason = _reason_to_keep(error)
-            if reason not in visit.skipped:
-                visit.skipped[reason] = self._kept(error, key)
-            judgement = visit.skipped[reason]
+            if reason not in state.skipped:
+                state.skipped[reason] = self._kept(error, key)
+            judgement = state.skipped[reason]
         judgement.key, judgement.size = key, len(response.body)
         verdict = judgement.verdict
-        if visit.is_counted:
+        if state.is_counted:
             return judgement
         if verdict.is_duplicate or verdict.kind in (Kind.UNCHANGED, Kind.REPEATED):
-            visit.uncounted = visit.uncounted or judgement  # a later item may be new
+            state.uncounted = state.uncounted or judgement  # a later item may be new
         else:
-            visit.uncounted = judgement
-            self.output_ends(visit)
+            state.uncounted = judgement
+            self.output_ends(state)
         return judgement
 
-    def output_ends(self, visit: Visit) -> None:
-        """Count the page of *visit*, of which no more items come, if it was not counted."""
-        if judgement := visit.uncounted:
-            visit.uncounted, visit.is_counted = None, True
+    def output_ends(self, state: ResponseState) -> None:
+        """Count the page of *state*, of which no more items come, if it was not counted."""
+        if judgement := state.uncounted:
+            state.uncounted, state.is_counted = None, True
             self._count(judgement)
 
     async def _judge_page(
-        self, item: Any, visit: Visit, response: Response, options: RequestOptions
+        self, item: Any, state: ResponseState, response: Response, options: RequestOptions
     ) -> Judgement:
         """Raises UnreadableItemError or ReadError."""
         is_judged = self._settings.enabled and options.is_on
@@ -114,26 +114,26 @@ class Judge:
         page = await self._pages.read(response)
         if not is_judged:
             return Judgement(self._detector.skipped("switched_off"), page)
-        said = await self._what_says(item, visit, response)
+        said = await self._what_says(item, state, response)
         scope = self._scope_of(item, response.url, page.language)
         known = scope, said.to_bytes()
-        if known not in visit.judgements:
-            visit.judgements[known] = await self._compare(
-                page, scope, said, visit, response, options
+        if known not in state.judgements:
+            state.judgements[known] = await self._compare(
+                page, scope, said, state, response, options
             )
-        return visit.judgements[known]
+        return state.judgements[known]
 
-    async def _what_says(self, item: Any, visit: Visit, response: Response) -> ItemValues:
+    async def _what_says(self, item: Any, state: ResponseState, response: Response) -> ItemValues:
         """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
         if ALL_FIELDS in self._ignored:
             return NOTHING
         values = values_of(item, ItemAdapter, self._ignored)
-        of_items = visit.page_of_items
+        of_items = state.page_of_items
         if of_items is None:
             page = await self._pages.read(response)
             body = response.text if isinstance(response, TextResponse) else ""
-            of_items = visit.page_of_items = PageOfItem(
-                urls_of(response), (self._began, visit.began), body, page.evidence
+            of_items = state.page_of_items = PageOfItem(
+                urls_of(response), (self._began, state.began), body, page.evidence
             )
         if of_items.main_text is None and has_long_text(values):
             of_items.main_text = await self._pages.text_of(response)
@@ -161,7 +161,7 @@ class Judge:
         page: Page,
         scope: str | None,
         said: ItemValues,
-        visit: Visit,
+        state: ResponseState,
         response: Response,
         options: RequestOptions,
     ) -> Judgement:
@@ -170,17 +170,16 @@ class Judge:
         of_page = storable(page.record.under(options.key or response.url, scope))
         record = of_page._replace(item=said.to_bytes())
         verdict, claim, number = await self._reservations.of_page(
-            record, visit, response, options, said
+            record, state, response, options, said
         )
-        if not visit.judgements:  # the page is met once, whatever items it has
+        if not state.judgements:  # the page is met once, whatever items it has
             self._detector.learn_names(record)
-        if claim and claim not in visit.claims:
-            visit.claims.append(claim)
-            visit.numbers.add(claim.number)
-            self._visits.hold(claim, visit)
+        if claim and claim not in state.claims:
+            state.claims.append(claim)
+            state.numbers.add(claim.number)
             self._summary.claim_begins(claim, record.key, page)
         if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
-            again = visit.said.setdefault(of_page, {})
+            again = state.said.setdefault(of_page, {})
             again.setdefault(number, []).append(record.item)
         difference = None
         if verdict.objection is Objection.ITEM and number is not None:
@@ -190,15 +189,15 @@ class Judge:
             self._items.remember(said)
         return Judgement(verdict, page, record=record, claim=claim, difference=difference)
 
-    async def of_item(self, item: Any, passage: Passage) -> Judgement:
+    async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
-        response = passage.visit.response if passage.visit else None
+        response = item_state.state.response if item_state.state else None
         options = request_options(response, self._notices)
         key = _url_of(item, response)
         value = _text_of(item, self._settings.item_field or "")
         size = 0 if value is None else len(to_utf8(value))
         try:
-            judgement = await self._judge_field(value, size, key, item, passage, options)
+            judgement = await self._judge_field(value, size, key, item, item_state, options)
         except Exception as error:
             judgement = self._kept(error, key)
         judgement.key, judgement.size = key, size
@@ -211,7 +210,7 @@ class Judge:
         size: int,
         key: str,
         item: Any,
-        passage: Passage,
+        item_state: ItemState,
         options: RequestOptions,
     ) -> Judgement:
         """Raises ReadError."""
@@ -236,7 +235,7 @@ class Judge:
         record = page.record.under(key, scope)
         verdict, claim, _ = await self._reservations.of_text(record, key, again=options.again)
         if claim:
-            passage.claim = claim
+            item_state.claim = claim
             self._summary.claim_begins(claim, key, page)
         return Judgement(verdict, page, record=record)
 

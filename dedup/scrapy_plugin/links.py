@@ -22,7 +22,7 @@ from dedup.workers.base import ReadError
 
 _OWN_HOST = "page.invalid"
 _MOST_LINKS = 500_000
-"""So many are kept, and pages among them: some 50 MB."""
+"""So many are kept, and pages among them: some 50 MB. Links of later pages are all followed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,8 +32,6 @@ class _PageLinks:
     record: PageRecord | None
     links: set[bytes] = field(default_factory=set)
     """8 bytes each."""
-    is_kept: bool = False
-    """Whether others are compared with it: its callback has ended."""
 
 
 class Links:
@@ -57,7 +55,7 @@ class Links:
         self._pages = pages
         self._notices = notices
         self._of_responses: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
-        # The first page of each text, by scope and digest, the oldest first.
+        # The first page of each text whose callback has ended, by scope and digest.
         self._by_text: dict[tuple[str, bytes | None], _PageLinks] = {}
         self._links_kept = 0
 
@@ -115,16 +113,7 @@ class Links:
     def output_ends(self, response: Response, *, failed: bool) -> None:
         """The output of the callback for *response* has ended; *failed*: with an exception."""
         page = self._of_responses.get(response)
-        if failed or page is None or page.record is None or page.is_kept:
+        if failed or page is None or page.record is None or self._links_kept >= _MOST_LINKS:
             return
         if self._by_text.setdefault((page.record.scope, page.record.digest), page) is page:
-            page.is_kept = True
-            self._keep(1 + len(page.links))
-
-    def _keep(self, count: int) -> None:
-        """Count so many more pages and links, and forget the oldest if these are too many."""
-        self._links_kept += count
-        while self._links_kept > _MOST_LINKS:
-            oldest = self._by_text.pop(next(iter(self._by_text)))
-            oldest.is_kept = False
-            self._links_kept -= 1 + len(oldest.links)
+            self._links_kept += 1 + len(page.links)

@@ -33,7 +33,7 @@ class SpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         if canonicals := self._plugin.canonicals:
             canonicals.response_arrives(response)
-        self._plugin.visits.of(response)  # which begins now
+        self._plugin.states.of(response)  # which begins now
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         self._request_ends(response)
@@ -41,8 +41,8 @@ class SpiderMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        plugin, visit = self._plugin, self._plugin.visits.of(response)
-        visit.output_begins()
+        plugin, state = self._plugin, self._plugin.states.of(response)
+        state.output_begins()
         failed = True
         try:
             async for output in result:
@@ -56,20 +56,20 @@ class SpiderMiddleware:
                     if not plugin.settings.item_field:
                         judgement = await plugin.judge.of_page(output, response)
                     self._request_ends(response)
-                    plugin.visits.item_leaves(output, visit, judgement)
+                    plugin.states.item_leaves(output, state, judgement)
                 yield output
             failed = False
         finally:
-            if visit.unread_outputs and not failed and not visit.callback_has_failed:
+            if state.unread_outputs and not failed and not state.callback_has_failed:
                 plugin.notices.tell_once(
                     "A spider middleware does not read all that a callback yields, here of <%s>: "
                     "such pages are stored and not remembered, so their copies are stored, too",
                     response.url,
                 )
-            plugin.judge.output_ends(visit)
-            visit.output_ends(failed=failed)
+            plugin.judge.output_ends(state)
+            state.output_ends(failed=failed)
             if plugin.links:
-                plugin.links.output_ends(response, failed=visit.callback_has_failed)
+                plugin.links.output_ends(response, failed=state.callback_has_failed)
             self._request_ends(response)
 
     async def _is_held_back(self, request: Request, response: Response) -> bool:
@@ -95,24 +95,24 @@ class InnerSpiderMiddleware:
     """
 
     def __init__(self, plugin: Extension) -> None:
-        self._visits = plugin.visits
+        self._states = plugin.states
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "InnerSpiderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._visits.of(response).callback_raises()
+        self._states.of(response).callback_raises()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        visit = self._visits.of(response)
-        visit.unread_outputs += 1
+        state = self._states.of(response)
+        state.unread_outputs += 1
         async for output in result:
             yield output
         # Not if another middleware has raised an exception meanwhile, whoever handles that.
-        visit.unread_outputs -= 1
+        state.unread_outputs -= 1
 
 
 class DownloaderMiddleware:

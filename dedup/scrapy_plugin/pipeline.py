@@ -20,8 +20,8 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.plugin import Extension
+from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState
 from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
-from dedup.scrapy_plugin.visits import Judgement, Passage, Visit
 from dedup.workers.base import ReadError
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class ItemPipeline:
     async def _act(self, plugin: Extension, item: Any) -> None:
         """Drop *item*, by raising a DuplicatePage, or fill its fields and mark it."""
         settings = plugin.settings
-        passage = plugin.visits.item_arrives(item)
-        judgement = passage.judgement
+        item_state = plugin.states.item_arrives(item)
+        judgement = item_state.judgement
         if settings.item_field:
-            judgement = await plugin.judge.of_item(item, passage)
+            judgement = await plugin.judge.of_item(item, item_state)
         if judgement is None:
             if not settings.enabled:
                 return
@@ -99,31 +99,33 @@ class ItemPipeline:
             return
         verdict = judgement.verdict
         if reason := _reason_to_drop(judgement, settings):
-            if plugin.quarantine and verdict.kind is not Kind.UNCHANGED:
-                await self._fill(item, passage, judgement, plugin)
+            if plugin.dropped_file and verdict.kind is not Kind.UNCHANGED:
+                await self._fill(item, item_state, judgement, plugin)
                 record = judgement.record and to_field(judgement.record, settings.made_with)
-                plugin.quarantine.add(item, judgement.key, verdict, record)
+                plugin.dropped_file.add(item, judgement.key, verdict, record)
             plugin.summary.count("items/dropped")
-            self._log_drop(judgement, settings, passage.visit)
+            self._log_drop(judgement, settings, item_state.state)
             raise reason(verdict, judgement.key)
-        await self._fill(item, passage, judgement, plugin)
+        await self._fill(item, item_state, judgement, plugin)
         is_compared = verdict.kind is not Kind.SKIPPED
         if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
             _mark(item, verdict, plugin)
 
     async def _fill(
-        self, item: Any, passage: Passage, judgement: Judgement, plugin: Extension
+        self, item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
     ) -> None:
         """Set those fields of *item* that the settings name and the spider left empty."""
         field = plugin.settings.sketch_field
         if field and self._made_with:
             _fill_record(item, field, judgement, self._made_with, plugin)
         if plugin.settings.fields:
-            await _fill_texts(item, passage, judgement, plugin)
+            await _fill_texts(item, item_state, judgement, plugin)
 
-    def _log_drop(self, judgement: Judgement, settings: DedupSettings, visit: Visit | None) -> None:
+    def _log_drop(
+        self, judgement: Judgement, settings: DedupSettings, state: ResponseState | None
+    ) -> None:
         """Log why items of a page are dropped, once, or an item that is judged by itself."""
-        told = set() if visit is None or settings.item_field else visit.told_originals
+        told = set() if state is None or settings.item_field else state.told_originals
         if judgement.verdict.original in told:
             return
         told.add(judgement.verdict.original)
@@ -164,9 +166,11 @@ def _fill_record(
         _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", plugin)
 
 
-async def _fill_texts(item: Any, passage: Passage, judgement: Judgement, plugin: Extension) -> None:
+async def _fill_texts(
+    item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
+) -> None:
     """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
-    response = passage.visit.response if passage.visit else None
+    response = item_state.state.response if item_state.state else None
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):
         try:

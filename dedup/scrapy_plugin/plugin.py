@@ -22,6 +22,7 @@ from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Exported, Feeds
 from dedup.scrapy_plugin.feeds.batch import Batch
@@ -29,15 +30,13 @@ from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
-from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.scheduler_watch import watch
+from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.store_outage import StoreOutage
-from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool
 
@@ -117,12 +116,12 @@ class Extension:
         self.reporting = Reporting(settings, crawler.stats)
         summary = self.summary = self.reporting.summary
         notices = self.notices = Notices(summary.count)
-        self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
-        visits = self.visits = Visits(self._end_claim, self._renew)
+        self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
+        states = self.states = ResponseStates(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self.pool, self.backlog, self.reporting.halvings)
         self.pages = ResponsePages(
-            self._bodies, visits, count=summary.count, record_time=summary.record_time
+            self._bodies, states, count=summary.count, record_time=summary.record_time
         )
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
@@ -143,11 +142,11 @@ class Extension:
             detector, settings, self.feeds, outage, notices, summary.count
         )
         reservations = Reservations(
-            limits.WAIT_TIMEOUT, settings.prefer, detector, visits, summary, notices,
+            limits.WAIT_TIMEOUT, settings.prefer, detector, summary, notices,
             self._join, outage, self.canonicals,
         )  # fmt: skip
         self.judge = Judge(
-            settings, self.pages, detector, reservations, summary, visits, notices,
+            settings, self.pages, detector, reservations, summary, states, notices,
             Closing(crawler, settings.close_unchanged),
         )  # fmt: skip
         assert crawler.request_fingerprinter
@@ -206,7 +205,7 @@ class Extension:
         self.pool.start()
         engine = self._crawler.engine
         if self.canonicals and engine and engine.scheduler is not None:
-            watch(engine.scheduler, self.canonicals.request_comes)
+            self.canonicals.watch(engine.scheduler)
         if self.canonicals and "DownloaderMiddleware" not in self._components:
             logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
                            "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
@@ -228,7 +227,7 @@ class Extension:
         try:
             exported = self.feeds.export(item, spider)
         except BaseException:
-            self.visits.item_ends(response, stored=False, failed=True)
+            self.states.item_ends(response, stored=False, failed=True)
             raise
         if isawaitable(exported):
             return self._await_export(exported, response)
@@ -239,20 +238,20 @@ class Extension:
         try:
             exported = await exporting
         except BaseException:
-            self.visits.item_ends(response, stored=False, failed=True)
+            self.states.item_ends(response, stored=False, failed=True)
             raise
         self._item_is_exported(exported, response)
 
     def _item_is_exported(self, batches: Exported, response: Any) -> None:
         waits_for_feeds = self.settings.index.commit == "stored"
         awaited = batches if batches and waits_for_feeds else ()
-        self.visits.item_ends(response, stored=batches is not None, batches=awaited)
+        self.states.item_ends(response, stored=batches is not None, batches=awaited)
 
     def item_dropped(self, response: Any) -> None:
-        self.visits.item_ends(response, stored=False)
+        self.states.item_ends(response, stored=False)
 
     def item_error(self, response: Any) -> None:
-        self.visits.item_ends(response, stored=False, failed=True)
+        self.states.item_ends(response, stored=False, failed=True)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         async with AsyncExitStack() as ending:  # whatever fails, the others are closed

@@ -14,14 +14,15 @@ from dedup.preference import Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.request_options import RequestOptions
+from dedup.scrapy_plugin.response_state import ResponseState
+from dedup.scrapy_plugin.self_declared_copies import SelfDeclaredCopies, without_names
 from dedup.scrapy_plugin.store_outage import StoreOutage
-from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.stores import LedgerError, StoreDownError
 
 
@@ -39,8 +40,6 @@ _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
     "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
 )
-_SECONDS_IN_A_CIRCLE = 10.0
-"""How long a page waits for one that may wait for it; pages are mostly stored within these."""
 
 
 class Reservations:
@@ -54,7 +53,6 @@ class Reservations:
         timeout: float,
         preference: Preference,
         detector: Detector,
-        visits: Visits,
         summary: Summary,
         notices: Notices,
         join: Callable[[], Awaitable[object]],
@@ -67,20 +65,19 @@ class Reservations:
         """
         self._timeout = timeout
         self._detector = detector
-        self._visits = visits
         self._summary = summary
         self._notices = notices
         self._join = join
         self._outage = outage
         self._canonicals = canonicals
         self._given_up: WeakSet[Claim] = WeakSet()  # for which somebody has waited in vain
-        self._own_word = OwnWord(detector.rule)
+        self._self_declared = SelfDeclaredCopies(detector.rule)
         self._preferred = PreferredUrls(preference, detector.store, notices)
 
     async def of_page(
         self,
         record: PageRecord,
-        visit: Visit,
+        state: ResponseState,
         response: Response,
         options: RequestOptions,
         said: ItemValues,
@@ -91,22 +88,22 @@ class Reservations:
         """
         again = options.again
         if options.key:  # which is no URL
-            return self._decided(await self._reserve(record, visit, said, again=again))
+            return self._decided(await self._reserve(record, state, said, again=again))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
-        if canonical and not (options.again or visit.is_judged):
+        if canonical and not (options.again or state.is_judged):
             await self._wait_for(canonical, response, record)
         until = monotonic() + self._timeout
-        reservation = await self._reserve(record, visit, said, again=again, until=until)
-        if canonical and reservation.claim not in visit.claims:
+        reservation = await self._reserve(record, state, said, again=again, until=until)
+        if canonical and reservation.claim not in state.claims:
             reservation = await self._by_own_word(
-                reservation, record, canonical, visit, said, until
+                reservation, record, canonical, state, said, until
             )
         verdict, claim, number = self._decided(reservation)
         if self._canonicals:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
-            self._own_word.note_stored_at(urls_of(response), stored)
+            self._self_declared.note_stored_at(urls_of(response), stored)
         original = number if verdict.is_duplicate else None
         verdict = await self._preferred.verdict(verdict, claim, original, response.url, canonical)
         return Decided(verdict, claim, number)
@@ -116,7 +113,7 @@ class Reservations:
         reservation: Reservation,
         record: PageRecord,
         canonical: str,
-        visit: Visit,
+        state: ResponseState,
         said: ItemValues,
         until: float,
     ) -> Reservation:
@@ -126,20 +123,20 @@ class Reservations:
         way only to that one, and only when that is stored.
         """
         verdict, claim, *_ = reservation
-        if not (verdict and claim and self._own_word.is_copy(verdict, record, canonical)):
+        if not (verdict and claim and self._self_declared.is_copy(verdict, record, canonical)):
             return reservation
         original = verdict.original or ""
-        self._own_word.believe(original)
+        self._self_declared.believe(original)
         self._detector.release(claim)
         nameless = without_names(record, said.names)
-        believed = await self._reserve(nameless, visit, again=False, until=until)
+        believed = await self._reserve(nameless, state, again=False, until=until)
         verdict = believed.verdict
         if verdict and verdict.is_duplicate and verdict.original == original:
             return believed
-        self._own_word.take_back(original)
+        self._self_declared.take_back(original)
         if believed.claim:
             self._detector.release(believed.claim)
-        return await self._reserve(record, visit, said, again=False, until=until)
+        return await self._reserve(record, state, said, again=False, until=until)
 
     async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Decided:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
@@ -162,7 +159,7 @@ class Reservations:
     async def _reserve(
         self,
         record: PageRecord,
-        visit: Visit | None = None,
+        state: ResponseState | None = None,
         said: ItemValues = NOTHING,
         *,
         again: bool,
@@ -170,12 +167,12 @@ class Reservations:
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it; not if that waits for what
-        becomes of *visit*, which goes on after this. Nor longer than *until*, a time of
-        `monotonic`, by default that of the setting from now on.
+        While a near page is being stored, wait for what becomes of it, until *until*, a time of
+        `monotonic`, by default that of the setting from now on. A page waits only for claims that
+        are older than its own, so nobody waits in a circle.
         """
         until = monotonic() + self._timeout if until is None else until
-        own = visit.own_claims(record.scope) if visit else OwnClaims()
+        own = state.own_claims(record.scope) if state else OwnClaims()
         while True:
             try:
                 await self._join()
@@ -203,12 +200,10 @@ class Reservations:
             if claim.is_put_off:
                 self._notices.tell_once(_OPEN_BATCHES)
                 return Reservation(self._detector.skipped(_OPEN_BATCH))
-            if visit and self._visits.may_be_awaited(claim, visit):
-                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
-            if left <= 0 or self._visits.is_waiting(claim, visit):
+            if state and state.holds_older(claim):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
-            await self._visits.wait_for(claim, left, visit)
+            await wait_for_call(left, claim.when_ended)
 
     def _decided(self, reservation: Reservation) -> Decided:
         """Return what *reservation* has, and count where nobody could wait for it."""

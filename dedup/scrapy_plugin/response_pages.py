@@ -7,7 +7,7 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.page import Page, page_of_bytes
 from dedup.scrapy_plugin.bodies import BodyReader
-from dedup.scrapy_plugin.visits import Visits
+from dedup.scrapy_plugin.response_state import ResponseStates
 
 
 class ResponsePages:
@@ -16,21 +16,21 @@ class ResponsePages:
     def __init__(
         self,
         bodies: BodyReader,
-        visits: Visits,
+        states: ResponseStates,
         *,
         count: Callable[[str, float], object],
         record_time: Callable[[str, float], object],
     ) -> None:
         """Create it; *count* adds to a counter, *record_time* takes a stage and its seconds."""
         self._bodies = bodies
-        self._visits = visits
+        self._states = states
         self._count = count
         self._record_time = record_time
 
     async def read(self, response: Response) -> Page:
         """Return the page of *response*; raises ReadError."""
-        visit = self._visits.of(response)
-        if visit.page is None:
+        state = self._states.of(response)
+        if state.page is None:
             if isinstance(response, HtmlResponse):
                 start = perf_counter()
                 page, is_repeated = await self._bodies.read(response)
@@ -41,8 +41,8 @@ class ResponsePages:
                     self._count_seconds(page, perf_counter() - start)
             else:
                 page = page_of_bytes(response.body)
-            visit.page = page
-        return visit.page
+            state.page = page
+        return state.page
 
     async def text_of(self, response: Response) -> str:
         """Return the main text of *response*, "" for what is no HTML; raises ReadError."""
@@ -53,11 +53,11 @@ class ResponsePages:
 
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page of *response* with its text, which was not kept; raises ReadError."""
-        visit = self._visits.of(response)
-        if visit.page is None or visit.page.text is None:
+        state = self._states.of(response)
+        if state.page is None or state.page.text is None:
             self._count("bodies_read_again", 1)
-            visit.page = await self._bodies.read_again(response)
-        return visit.page
+            state.page = await self._bodies.read_again(response)
+        return state.page
 
     async def read_field(self, value: str) -> Page:
         """Return the page of an item's field; raises ReadError."""

@@ -85,10 +85,10 @@ def test_a_wrong_name_of_a_method_stops_the_crawl_with_the_name_that_was_meant()
 
 
 def test_an_unknown_setting_gets_a_warning_that_names_the_known_one():
-    crawled = crawl_with("DEDUP_THRESHOLD=5")
+    crawled = crawl_with("DEDUP_MAX_DISTANCES=5")
     assert crawled.returncode == 0
     assert (
-        "WARNING: There is no setting DEDUP_THRESHOLD; did you mean DEDUP_MAX_DISTANCE?"
+        "WARNING: There is no setting DEDUP_MAX_DISTANCES; did you mean DEDUP_MAX_DISTANCE?"
         in crawled.stderr
     )
     assert "SettingError" not in crawled.stderr

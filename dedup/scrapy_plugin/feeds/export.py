@@ -16,8 +16,8 @@ from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.appending import TornFeedError
 from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.feeds.feed import Feed
+from dedup.scrapy_plugin.feeds.item_consumers import has_other_consumer
 from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
-from dedup.scrapy_plugin.feeds.sinks import has_other_sink
 from dedup.stores.shared.log_url import without_secrets
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Feeds:
     @property
     def has_storage(self) -> bool:
         """Whether anybody, a feed or another component, stores items, as far as can be told."""
-        return self._exporter is not None or has_other_sink(self._crawler)
+        return self._exporter is not None or has_other_consumer(self._crawler)
 
     def export(self, item: Any, spider: Spider) -> Exported | Awaitable[Exported]:
         """Export *item* to all feeds, and flush those that can be flushed.

@@ -65,26 +65,6 @@ _OUTSIDE_A_CRAWL = {
     "JOBDIR": "",
 }
 """There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
-_OTHER_NAMES = {
-    f"DEDUP_{other}": f"DEDUP_{name}"
-    for name, others in {
-        "ACTION": "MODE DROP MARK",
-        "DUPLICATES": "DROPPED QUARANTINE REJECTED",
-        "EVIDENCE": "STRICT STRICTNESS",
-        "FIELDS": "TEXT_FIELD",
-        "FOLLOW_DUPLICATES": "FOLLOW FOLLOW_LINKS",
-        "INDEX": "LEDGER STORE STORAGE DATABASE DB PATH FILE URI URL REDIS_URL",
-        "ITEM_FIELD": "FIELD CONTENT_FIELD",
-        "MAX_DISTANCE": "THRESHOLD DISTANCE HAMMING_DISTANCE SIMILARITY TOLERANCE",
-        "METHOD": "ALGORITHM ALGO HASH ARGS ARGUMENTS OPTIONS OPENCC CHINESE SIMPLIFY T2S",
-        "MIN_TOKENS": "MIN_LENGTH MIN_WORDS MIN_SIZE",
-        "REPORT": "OUTPUT REPORT_DIR STATS",
-        "REVISITS": "TTL EXPIRE EXPIRY AGE",
-        "WORKERS": "PROCESSES THREADS CONCURRENCY JOBS",
-    }.items()
-    for other in others.split()
-}
-"""What other programs call settings, and what they are here."""
 _IN_INDEX = "DEDUP_INDEX takes it, such as"
 _FIXED = "its value is fixed now"
 _IN_METHOD = 'DEDUP_METHOD takes it, such as {"name": "minhash", "bands": 20}'
@@ -261,6 +241,4 @@ def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:
     """Warn of settings that begin with ``DEDUP_`` and do not exist: probably typing errors."""
     for name in map(str, settings):
         if name.startswith("DEDUP_") and name not in known:
-            logger.warning(
-                "There is no setting %s%s", name, did_you_mean(name, known, _OTHER_NAMES)
-            )
+            logger.warning("There is no setting %s%s", name, did_you_mean(name, known))

@@ -14,10 +14,6 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 from w3lib.url import file_uri_to_path
 
-_PERCENT = re.compile(
-    r"%(?:(?P<percent>%)|\((?P<name>[^)]*)\)(?P<format>[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]))?"
-)
-
 
 class Placeholders:
     """What ``%(name)s``, ``%(time)s`` and the attributes of a spider stand for, as in FEEDS."""
@@ -35,7 +31,12 @@ class Placeholders:
 
         Raises ValueError if a placeholder does not exist, or a ``%`` does not begin one.
         """
-        return _PERCENT.sub(self._value, path)
+        if re.search(r"%(?!\()", path.replace("%%", "")):
+            raise ValueError("a % begins a placeholder such as %(name)s, and %% stands for itself")
+        try:
+            return path % self
+        except TypeError as error:
+            raise ValueError(str(error)) from error
 
     def fill_url(self, url: str) -> str:
         """Return *url* with its placeholders replaced, and all else as it is.
@@ -45,29 +46,17 @@ class Placeholders:
 
         Raises ValueError if a placeholder does not exist.
         """
-        return _PERCENT.sub(
-            lambda match: quote(self._value(match), safe="") if match["name"] else match[0], url
-        )
+        return re.sub(r"%\(([^)]*)\)s", lambda match: quote(str(self[match[1]]), safe=""), url)
 
-    def _value(self, match: re.Match[str]) -> str:
-        if match["percent"]:
-            return "%"
-        if match["name"] is None:
-            raise ValueError("a % begins a placeholder such as %(name)s, and %% stands for itself")
-        value = self._time if match["name"] == "time" else getattr(self._spider, match["name"], "")
+    def __getitem__(self, name: str) -> Any:
+        """Return what *name* stands for; raises ValueError if that is nothing."""
+        value = self._time if name == "time" else getattr(self._spider, name, "")
         if not _is_value(value):
-            names = ", ".join(f"%({name})s" for name in self._names())
-            raise ValueError(f"there is no %({match['name']})s; there are {names}")
-        try:
-            return f"%{match['format']}" % value
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{match[0]}: {error}") from error
-
-    def _names(self) -> Iterator[str]:
-        yield "time"
-        for name in dir(self._spider):
-            if not name.startswith("_") and _is_value(getattr_static(self._spider, name)):
-                yield name
+            names = [one for one in dir(self._spider) if not one.startswith("_")]
+            values = [one for one in names if _is_value(getattr_static(self._spider, one))]
+            there = ", ".join(f"%({one})s" for one in ("time", *values))
+            raise ValueError(f"there is no %({name})s; there are {there}")
+        return value
 
 
 def _is_value(value: Any) -> bool:

@@ -20,7 +20,7 @@ from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
-from dedup.scrapy_plugin.settings.crawl import _FORMER, _OTHER_NAMES
+from dedup.scrapy_plugin.settings.crawl import _FORMER
 from dedup.scrapy_plugin.settings.values import StorePlace
 from dedup.stores.shared.log_url import LogUrl
 
@@ -289,9 +289,6 @@ def test_an_extractor_whose_library_is_missing_says_how_to_install_it(monkeypatc
     ("unknown", "hint"),
     [
         ("DEDUP_MAX_DISTANCES", "; did you mean DEDUP_MAX_DISTANCE?"),
-        ("DEDUP_THRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
-        ("DEDUP_TRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
-        ("DEDUP_LEDGER", "; did you mean DEDUP_INDEX?"),
         ("DEDUP_WEATHER", ""),
     ],
 )
@@ -301,12 +298,6 @@ def test_an_unknown_setting_is_warned_of_with_the_one_that_is_like_it(
     with caplog.at_level(logging.WARNING):
         read(**{unknown: 5})
     assert caplog.messages == [f"There is no setting {unknown}{hint}"]
-
-
-def test_other_names_of_settings_are_no_settings_and_mean_some():
-    names = set(DedupSettings.defaults())
-    assert set(_OTHER_NAMES.values()) <= names
-    assert names.isdisjoint(_OTHER_NAMES)
 
 
 def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):

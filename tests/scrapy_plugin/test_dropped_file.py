@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.dropped_file import DroppedFile
 
 VERDICT = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
 WHOLE = b'{"item": "whole"}\n'
@@ -37,8 +37,8 @@ def path(tmp_path):
 def test_a_line_torn_anywhere_does_not_swallow_the_next_item(path):
     for length in range(len(WHOLE) + 1):
         path.write_bytes(WHOLE + WHOLE[:length])
-        Quarantine(path).add("next", "http://b/", VERDICT)
-        Quarantine(path).add("last", "http://b/", VERDICT)
+        DroppedFile(path).add("next", "http://b/", VERDICT)
+        DroppedFile(path).add("last", "http://b/", VERDICT)
         [first, *torn, before, last] = readable(path)
         assert (first, before, last) == ("whole", "next", "last")
         assert torn == ([] if not length else ["whole"] if length >= len(WHOLE) - 1 else ["torn"])
@@ -46,7 +46,7 @@ def test_a_line_torn_anywhere_does_not_swallow_the_next_item(path):
 
 def test_a_full_disk_leaves_no_half_of_an_item_and_no_other_ones(path, small_disk):
     path = small_disk / "dropped.jsonl"
-    one, other = Quarantine(path), Quarantine(path)
+    one, other = DroppedFile(path), DroppedFile(path)
     one.add("first", "http://b/", VERDICT)
     other.add("second", "http://b/", VERDICT)
     for quarantine in (one, other, one):
@@ -61,10 +61,10 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.dropped_file import DroppedFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-quarantine = Quarantine(Path(sys.argv[1]))
+quarantine = DroppedFile(Path(sys.argv[1]))
 for text in ("x" * 100, "y" * 8000, "z" * 100):
     try:
         quarantine.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
@@ -88,8 +88,8 @@ WRITING = """
 import os, sys
 from pathlib import Path
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.quarantine import Quarantine
-quarantine = Quarantine(Path(sys.argv[1]))
+from dedup.scrapy_plugin.dropped_file import DroppedFile
+quarantine = DroppedFile(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 number = 0
@@ -128,7 +128,7 @@ def test_two_crawls_write_at_once_and_one_of_them_is_killed(path):
         for writer in writers:
             writer.kill()
             writer.communicate()
-    Quarantine(path).add("end", "http://b/", VERDICT)
+    DroppedFile(path).add("end", "http://b/", VERDICT)
     items = [item.partition(" x")[0] for item in readable(path)]
     assert items[-1] == "end"
     for name, count in written.items():
@@ -142,7 +142,7 @@ def test_who_writes_waits_for_another_that_is_in_the_middle_of_a_line(path):
     with ThreadPoolExecutor(1) as thread:
         with FileLock(f"{path}.lock"), path.open("ab", buffering=0) as file:
             file.write(WHOLE[:9])
-            adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+            adding = thread.submit(DroppedFile(path).add, "next", "http://b/", VERDICT)
             with pytest.raises(TimeoutError):
                 adding.result(timeout=0.3)
             file.write(WHOLE[9:])
@@ -151,15 +151,15 @@ def test_who_writes_waits_for_another_that_is_in_the_middle_of_a_line(path):
 
 
 def test_who_holds_the_lock_for_ever_does_not_stop_a_crawl(path, monkeypatch):
-    monkeypatch.setattr("dedup.scrapy_plugin.quarantine._SECONDS_TO_WAIT", 0.01)
+    monkeypatch.setattr("dedup.scrapy_plugin.dropped_file._SECONDS_TO_WAIT", 0.01)
     with FileLock(f"{path}.lock"), ThreadPoolExecutor(1) as thread:
-        adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+        adding = thread.submit(DroppedFile(path).add, "next", "http://b/", VERDICT)
         with pytest.raises(OSError, match="lock"):  # the item is kept then
             adding.result(timeout=10)
 
 
 def test_a_file_that_was_moved_away_is_begun_anew(path):
-    quarantine = Quarantine(path)
+    quarantine = DroppedFile(path)
     quarantine.add("first", "http://b/", VERDICT)
     path.rename(path.with_name("moved"))
     quarantine.add("second", "http://b/", VERDICT)
@@ -168,6 +168,6 @@ def test_a_file_that_was_moved_away_is_begun_anew(path):
 
 
 def test_a_url_is_cut_and_an_item_is_not(path):
-    Quarantine(path).add("x" * 10**6, "http://a/" + "b" * 10**6, VERDICT)
+    DroppedFile(path).add("x" * 10**6, "http://a/" + "b" * 10**6, VERDICT)
     [line] = map(json.loads, path.read_text().splitlines())
     assert (len(line["url"]), len(line["item"])) == (2_500, 10**6)

@@ -16,7 +16,7 @@ from dedup.rule import Verdict
 _SECONDS_TO_WAIT = 2.0
 
 
-class Quarantine:
+class DroppedFile:
     """Appends dropped items to a JSONL file, with their verdict, so that none is lost for good.
 
     Several crawls may append to one file, also at once. A line that a kill or a full disk tore is

@@ -12,7 +12,7 @@ _MOST_TITLES = 2
 _MOST_KNOWN = 100_000
 
 
-class OwnWord:
+class SelfDeclaredCopies:
     """Believes pages that say themselves of which page they are a copy, as far as is safe.
 
     Sites make mistakes: a template may name one page for all, most often the home page. So that is

@@ -17,7 +17,7 @@ from web import served
 from dedup.claim import Claim
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.visits import Judgement, Visits
+from dedup.scrapy_plugin.response_state import Judgement, ResponseStates
 
 NEW = Verdict(Kind.NEW, "simhash")
 
@@ -31,55 +31,55 @@ class Ended(list):
 
 
 class Renewed(list):
-    """What was said again of stored pages, in the order of the visits that said it."""
+    """What was said again of stored pages, in the order of the responses that said it."""
 
     def __call__(self, record: PageRecord, said: Any) -> None:
         self.append((record, said))
 
 
-def visits_with(end_claim: Any) -> Visits:
-    return Visits(end_claim, Renewed())
+def states_with(end_claim: Any) -> ResponseStates:
+    return ResponseStates(end_claim, Renewed())
 
 
 def claim() -> Claim:
     return Claim(Claimed(PageRecord("key")))
 
 
-def leave(visits: Visits, item: Any, response: Any, key: str) -> None:
-    visits.item_leaves(item, visits.of(response), Judgement(NEW, key=key))
+def leave(states: ResponseStates, item: Any, response: Any, key: str) -> None:
+    states.item_leaves(item, states.of(response), Judgement(NEW, key=key))
 
 
-def keys(visits: Visits, *items: Any) -> list[str | None]:
-    judgements = (visits.item_arrives(item).judgement for item in items)
+def keys(states: ResponseStates, *items: Any) -> list[str | None]:
+    judgements = (states.item_arrives(item).judgement for item in items)
     return [judgement and judgement.key for judgement in judgements]
 
 
 def test_an_item_is_found_once_by_its_identity():
-    visits, response, item = visits_with(Ended()), Response("http://a/"), {"a": 1}
-    leave(visits, item, response, "page")
-    assert keys(visits, {"a": 1}, item, item) == [None, "page", None]
+    states, response, item = states_with(Ended()), Response("http://a/"), {"a": 1}
+    leave(states, item, response, "page")
+    assert keys(states, {"a": 1}, item, item) == [None, "page", None]
 
 
 def test_an_object_that_several_pages_yield_is_met_in_their_order():
-    visits, item = visits_with(Ended()), "shared"
+    states, item = states_with(Ended()), "shared"
     responses = [Response(f"http://a/{n}") for n in range(3)]
     for number, response in enumerate(responses):
-        leave(visits, item, response, str(number))
-    assert keys(visits, *[item] * 4) == ["0", "1", "2", None]
+        leave(states, item, response, str(number))
+    assert keys(states, *[item] * 4) == ["0", "1", "2", None]
 
 
 def test_what_is_never_met_goes_with_its_response():
-    visits = visits_with(Ended())
+    states = states_with(Ended())
     kept, gone = Response("http://a/1"), Response("http://a/2")
     shared, alone = {"shared": True}, Thing()
-    leave(visits, shared, gone, "gone")
-    leave(visits, shared, kept, "kept")
-    leave(visits, alone, gone, "gone")
+    leave(states, shared, gone, "gone")
+    leave(states, shared, kept, "kept")
+    leave(states, alone, gone, "gone")
     left = weakref.ref(alone)
     del gone, alone
     collect()
     assert left() is None
-    assert keys(visits, shared, shared) == ["kept", None]
+    assert keys(states, shared, shared) == ["kept", None]
 
 
 class Items:
@@ -87,22 +87,22 @@ class Items:
 
     def __init__(self, count: int) -> None:
         self.ended = Ended()
-        self.visits, self.response = visits_with(self.ended), Response("http://a/")
-        visit, of_page = self.visits.of(self.response), claim()
-        visit.claims.append(of_page)
+        self.states, self.response = states_with(self.ended), Response("http://a/")
+        state, of_page = self.states.of(self.response), claim()
+        state.claims.append(of_page)
         judgement = Judgement(NEW, record=of_page.record, claim=of_page)
-        visit.output_begins()
+        state.output_begins()
         self.contexts = [copy_context() for _ in range(count)]
         for number, context in enumerate(self.contexts):
             item = {"number": number}
-            self.visits.item_leaves(item, visit, judgement)
-            context.run(self.visits.item_arrives, item)
+            self.states.item_leaves(item, state, judgement)
+            context.run(self.states.item_arrives, item)
 
     def end(self, number: int, **how: bool) -> None:
-        self.contexts[number].run(self.visits.item_ends, self.response, **how)
+        self.contexts[number].run(self.states.item_ends, self.response, **how)
 
     def end_output(self, *, failed: bool = False) -> None:
-        self.visits.of(self.response).output_ends(failed=failed)
+        self.states.of(self.response).output_ends(failed=failed)
 
 
 def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
@@ -114,51 +114,57 @@ def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
     assert items.ended == [True]
 
 
-def page_of_items(*says: bytes) -> tuple[Visits, Response, Claim]:
+def page_of_items(*says: bytes) -> tuple[ResponseStates, Response, Claim]:
     """A page whose items say each of *says*: all of one claim, and on their way."""
-    visits, response, of_page = Visits(Ended(), Renewed()), Response("http://a/"), claim()
-    visit = visits.of(response)
-    visit.claims.append(of_page)
-    visit.output_begins()
+    states, response, of_page = ResponseStates(Ended(), Renewed()), Response("http://a/"), claim()
+    state = states.of(response)
+    state.claims.append(of_page)
+    state.output_begins()
     for item in says:
-        visit.item_leaves()
+        state.item_leaves()
         of_page.items.append(item)
-    return visits, response, of_page
+    return states, response, of_page
 
 
-def end_item(visits: Visits, response: Response, of_page: Claim, says: bytes, **how: bool) -> None:
+def end_item(
+    states: ResponseStates, response: Response, of_page: Claim, says: bytes, **how: bool
+) -> None:
     record = of_page.record._replace(item=says)
     judgement = Judgement(NEW, record=record, claim=of_page)
-    visits.of(response).item_ends(failed=False, judgement=judgement, **how)
+    states.of(response).item_ends(failed=False, judgement=judgement, **how)
 
 
 def test_a_page_is_committed_with_what_its_stored_items_say():
-    visits, response, of_page = page_of_items(b"lost", b"two", b"one")
+    states, response, of_page = page_of_items(b"lost", b"two", b"one")
     for says in (b"lost", b"two", b"one"):
-        end_item(visits, response, of_page, says, stored=says != b"lost")
-    visits.of(response).output_ends(failed=False)
+        end_item(states, response, of_page, says, stored=says != b"lost")
+    states.of(response).output_ends(failed=False)
     assert of_page.committed.items == (b"one", b"two")
 
 
 @pytest.mark.parametrize("what", ["nothing", "callback", "unjudged"])
 def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(what: str):
     renewed = Renewed()
-    visits, response, record = Visits(Ended(), renewed), Response("http://a/"), claim().record
-    visit = visits.of(response)
-    visit.output_begins()
-    visit.said[record] = {7: [b"said again"]}
+    states, response, record = (
+        ResponseStates(Ended(), renewed),
+        Response("http://a/"),
+        claim().record,
+    )
+    state = states.of(response)
+    state.output_begins()
+    state.said[record] = {7: [b"said again"]}
     if what == "unjudged":
-        visit.skipped["error"] = Judgement(NEW)
+        state.skipped["error"] = Judgement(NEW)
     assert renewed == []
-    visit.output_ends(failed=what == "callback")
+    state.output_ends(failed=what == "callback")
     assert renewed == ([(record, {7: [b"said again"]})] if what == "nothing" else [])
 
 
 def test_a_new_entry_of_a_page_takes_the_place_of_what_was_said_again_of_it():
-    visits, response, of_page = page_of_items(b"new")
-    visits.of(response).said[of_page.record] = {7: [b"as before"], 9: [b"that, too"]}
-    end_item(visits, response, of_page, b"new", stored=True)
-    visits.of(response).output_ends(failed=False)
+    states, response, of_page = page_of_items(b"new")
+    states.of(response).said[of_page.record] = {7: [b"as before"], 9: [b"that, too"]}
+    end_item(states, response, of_page, b"new", stored=True)
+    states.of(response).output_ends(failed=False)
     committed = of_page.committed
     assert committed.items == (b"as before", b"new", b"that, too")
     assert committed.replaces == (7, 9)
@@ -167,23 +173,23 @@ def test_a_new_entry_of_a_page_takes_the_place_of_what_was_said_again_of_it():
 def test_an_item_that_nobody_recognises_stores_no_claim():
     items = Items(1)
     items.end_output()
-    copy_context().run(items.visits.item_ends, items.response, stored=True)
+    copy_context().run(items.states.item_ends, items.response, stored=True)
     assert items.ended == [False]
 
 
 def seconds_to_end(items: int) -> float:
     """The processor time to end a page whose items have a claim each, all but the first stored."""
     ended = Ended()
-    visits, response = visits_with(ended), Response("http://a/")
-    visit = visits.of(response)
-    visit.claims += [claim() for _ in range(items)]
-    judgements = [Judgement(NEW, record=one.record, claim=one) for one in visit.claims]
-    visit.output_begins()
+    states, response = states_with(ended), Response("http://a/")
+    state = states.of(response)
+    state.claims += [claim() for _ in range(items)]
+    judgements = [Judgement(NEW, record=one.record, claim=one) for one in state.claims]
+    state.output_begins()
     start = process_time()
     for number, judgement in enumerate(judgements):
-        visit.item_leaves()
-        visit.item_ends(stored=number > 0, failed=False, judgement=judgement)
-    visit.output_ends(failed=False)
+        state.item_leaves()
+        state.item_ends(stored=number > 0, failed=False, judgement=judgement)
+    state.output_ends(failed=False)
     assert ended == [False] + [True] * (items - 1)
     return process_time() - start
 
@@ -196,10 +202,10 @@ def test_a_page_ends_in_time_in_proportion_to_its_items():
 @pytest.mark.parametrize("what", ["nothing", "callback", "handled", "unread", "item", "unstored"])
 def test_the_claims_of_a_page_are_committed_if_nothing_failed(what: str):
     items = Items(2)
-    visit = items.visits.of(items.response)
+    state = items.states.of(items.response)
     if what == "handled":
-        visit.callback_raises()
-    visit.unread_outputs = int(what == "unread")
+        state.callback_raises()
+    state.unread_outputs = int(what == "unread")
     items.end(0, stored=what != "unstored")
     items.end(1, stored=False, failed=what == "item")
     items.end_output(failed=what == "callback")
@@ -209,27 +215,27 @@ def test_the_claims_of_a_page_are_committed_if_nothing_failed(what: str):
 def test_an_item_that_a_pipeline_replaces_ends_its_claim_with_a_response_and_without():
     for response in (Response("http://a/"), None):
         ended = Ended()
-        visits = visits_with(ended)
+        states = states_with(ended)
         item = {"text": "x"}
         if response is not None:
-            visits.of(response).output_begins()
-            leave(visits, item, response, "page")
-        passage = visits.item_arrives(item)
-        passage.claim = claim()
-        visits.item_ends(response, stored=True)
-        visits.item_ends(response, stored=False)  # that of an item that never came to our pipeline
+            states.of(response).output_begins()
+            leave(states, item, response, "page")
+        item_state = states.item_arrives(item)
+        item_state.claim = claim()
+        states.item_ends(response, stored=True)
+        states.item_ends(response, stored=False)  # that of an item that never came to our pipeline
         assert ended == [True]
 
 
 def test_an_item_ends_the_claim_of_its_own_context_only():
     ended = Ended()
-    visits = visits_with(ended)
+    states = states_with(ended)
     contexts = [copy_context() for _ in range(2)]
     for context in contexts:
-        context.run(visits.item_arrives, {}).claim = claim()
-    contexts[1].run(visits.item_ends, None, stored=True)
+        context.run(states.item_arrives, {}).claim = claim()
+    contexts[1].run(states.item_ends, None, stored=True)
     assert ended == [True]
-    contexts[0].run(visits.item_ends, None, stored=False)
+    contexts[0].run(states.item_ends, None, stored=False)
     assert ended == [True, False]
 
 
@@ -241,12 +247,12 @@ class Thing(scrapy.Item):
 
 
 def test_nothing_is_remembered_of_an_item_that_a_pipeline_replaced():
-    visits, response, item = visits_with(Ended()), Response("http://a/"), Thing()
-    visits.of(response).output_begins()
-    leave(visits, item, response, "page")
+    states, response, item = states_with(Ended()), Response("http://a/"), Thing()
+    states.of(response).output_begins()
+    leave(states, item, response, "page")
     left = weakref.ref(item)
     context = copy_context()
-    context.run(visits.item_arrives, item)
+    context.run(states.item_arrives, item)
     del item, context
     collect()
     assert left() is None
@@ -324,14 +330,11 @@ def test_one_object_for_all_pages_is_dropped_and_kept_as_its_pages_are():
     assert (len(result.items), len(result.dropped)) == (4, 8)
 
 
-def test_whose_claim_is_younger_may_wait_for_a_page_unless_that_is_known():
-    visits, response = visits_with(Ended()), Response("http://a/")
-    visit = visits.of(response)
+def test_a_page_holds_an_older_claim_while_that_is_open():
+    state = states_with(Ended()).of(Response("http://a/"))
     first, own, last = (Claim(Claimed(PageRecord("key"), number=n)) for n in (1, 5, 9))
-    assert not visits.may_be_awaited(last, visit)  # of a page that holds nothing
-    visit.claims.append(own)
-    assert [visits.may_be_awaited(other, visit) for other in (first, last)] == [False, True]
-    visits.hold(last, visits.of(Response("http://b/")))  # of this process: it is known who waits
-    assert not visits.may_be_awaited(last, visit)
+    assert not state.holds_older(last)
+    state.claims.append(own)
+    assert [state.holds_older(other) for other in (first, last)] == [False, True]
     own.end(is_stored=True)
-    assert not visits.may_be_awaited(Claim(Claimed(PageRecord("key"), number=9)), visit)
+    assert not state.holds_older(last)

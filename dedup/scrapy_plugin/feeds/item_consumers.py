@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-def has_other_sink(crawler: "Crawler") -> bool:
+def has_other_consumer(crawler: "Crawler") -> bool:
     """Return whether a pipeline, or a receiver of the signal item_scraped, may store items.
 
     Every pipeline but ours is assumed to store them, and so is every receiver that is not Scrapy's:

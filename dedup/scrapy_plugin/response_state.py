@@ -1,4 +1,4 @@
-"""Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
+"""Responses on their way through callback, pipelines and feeds, and what became of them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
@@ -17,7 +17,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
 from dedup.rule import Verdict
-from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.batch import Batch
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
@@ -44,7 +43,7 @@ class Judgement:
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Visit:
+class ResponseState:
     """A response on its way: what was read of it, the verdicts on it, and what became of its items.
 
     The claims of its page are committed when its callback has ended without an exception, even one
@@ -75,13 +74,11 @@ class Visit:
     """What was said again of stored pages under its key, by their numbers."""
     skipped: dict[str, Judgement] = field(default_factory=dict)
     """On items of which neither is known, by the reason for that."""
-    passages: "set[Passage]" = field(default_factory=set)
+    item_states: "set[ItemState]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
     numbers: set[int] = field(default_factory=set)
     """Those of all claims that it had."""
-    waits_for: list["Visit"] = field(default_factory=list)
-    """Those whose open claims its items or links wait for."""
     open_outputs: int = 0
     unread_outputs: int = 0
     """Outputs of its callback that nobody has read to their ends, as far as that is known."""
@@ -103,6 +100,13 @@ class Visit:
         """Return the open claim of the page in *scope*, if it has one, and the numbers of all."""
         of_scope = (one for one in self.claims if one.is_open and one.record.scope == scope)
         return OwnClaims(next(of_scope, None), self.numbers)
+
+    def holds_older(self, claim: Claim) -> bool:
+        """Return whether the page has an open claim that is older than *claim*.
+
+        Who holds *claim* may then wait for that, here or in another process.
+        """
+        return any(own.is_open and own.number < claim.number for own in self.claims)
 
     @property
     def is_judged(self) -> bool:
@@ -167,19 +171,12 @@ class Visit:
     def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
         """Yield what was said that items of other pages say, which are stored.
 
-        The next visit finds the page unchanged in that, too, whatever becomes of the others.
+        The next crawl finds the page unchanged in that, too, whatever becomes of the others.
         """
         for judgement in self.judgements.values():
             record = judgement.record if judgement.verdict.is_duplicate else None
             if record and record._replace(item=b"") == of_page:
                 yield record.item
-
-    def ends_after(self, other: "Visit") -> bool:
-        """Return whether it ends only after *other*, which it waits for, or is that."""
-        met = [self]
-        for one in met:
-            met += [holder for holder in one.waits_for if holder not in met]
-        return other in met
 
     def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
@@ -189,19 +186,19 @@ class Visit:
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Passage:
+class ItemState:
     """An item on its way. The reference to the item keeps its identity from being reused."""
 
     item: Any
-    visit: Visit | None = None
+    state: ResponseState | None = None
     judgement: Judgement | None = None
     claim: Claim | None = None
     """That of the item alone (DEDUP_ITEM_FIELD)."""
     has_ended: bool = False
 
 
-class Visits:
-    """All visits, by their responses, and the items that left them.
+class ResponseStates:
+    """The states of all responses, and the items that left these.
 
     Nothing can be attached to every kind of item, so an item is known by its identity from the
     spider middleware to the first pipeline, and from there on by the context in which the pipelines
@@ -215,82 +212,45 @@ class Visits:
         """Create it; *end_claim* is called with each claim, *renew* for pages that say less."""
         self._end_claim = end_claim
         self._renew = renew
-        self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
-        self._holders: WeakKeyDictionary[Claim, ref[Visit]] = WeakKeyDictionary()
-        # By the identity of the item, in the order of their yields; each visit keeps its own.
-        self._passages: dict[int, WeakValueDictionary[int, Passage]] = {}
+        self._states: WeakKeyDictionary[Response, ResponseState] = WeakKeyDictionary()
+        # By the identity of the item, in the order of their yields; the responses keep them.
+        self._item_states: dict[int, WeakValueDictionary[int, ItemState]] = {}
         self._count = count()
-        self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
+        self._passing: ContextVar[ItemState | None] = ContextVar("dedup item", default=None)
 
-    def of(self, response: Response) -> Visit:
-        """Return the visit of *response*, which begins with the first call."""
-        visit = self._visits.get(response)
-        if visit is None:
-            visit = self._visits[response] = Visit(ref(response), self._end_claim, self._renew)
-        return visit
+    def of(self, response: Response) -> ResponseState:
+        """Return the state of *response*, which begins with the first call."""
+        state = self._states.get(response)
+        if state is None:
+            state = self._states[response] = ResponseState(
+                ref(response), self._end_claim, self._renew
+            )
+        return state
 
-    def known(self, response: Any) -> Visit | None:
-        """Return the visit of *response* if it has begun; ``None`` for what is no response, too."""
-        return self._visits.get(response) if isinstance(response, Response) else None
+    def known(self, response: Any) -> ResponseState | None:
+        """Return the state of *response* if it has begun; ``None`` for what is no response, too."""
+        return self._states.get(response) if isinstance(response, Response) else None
 
-    def hold(self, claim: Claim, visit: Visit) -> None:
-        """Take note that *claim* ends when *visit* does."""
-        self._holders[claim] = ref(visit)
-
-    def _holder(self, claim: Claim) -> Visit | None:
-        holder = self._holders.get(claim)
-        return holder() if holder else None
-
-    def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
-        """Return whether the visit that holds *claim* waits for *visit*, also through others."""
-        holder = self._holder(claim)
-        return visit is not None and holder is not None and holder.ends_after(visit)
-
-    def may_be_awaited(self, claim: Claim, visit: Visit) -> bool:
-        """Return whether another process, which holds *claim*, may wait for *visit* in its turn.
-
-        Nobody knows who waits there. But if all waited for older claims than their own only, nobody
-        would wait in a circle.
-        """
-        if claim in self._holders:
-            return False
-        return any(own.is_open and own.number < claim.number for own in visit.claims)
-
-    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> bool:
-        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*.
-
-        Return whether it has.
-        """
-        holder = self._holder(claim)
-        holders = [holder] if holder else []
-        waiting = [] if visit is None else visit.waits_for
-        waiting += holders
-        try:
-            return await wait_for_call(seconds, claim.when_ended)
-        finally:
-            for holder in holders:
-                waiting.remove(holder)
-
-    def item_leaves(self, item: Any, visit: Visit, judgement: Judgement | None) -> None:
+    def item_leaves(self, item: Any, state: ResponseState, judgement: Judgement | None) -> None:
         """*item* leaves for the pipelines, with what was said of it or its page."""
-        passage = Passage(item, visit, judgement)
-        visit.passages.add(passage)
-        same = self._passages.setdefault(id(item), WeakValueDictionary())
-        same[next(self._count)] = passage
-        visit.item_leaves()
+        item_state = ItemState(item, state, judgement)
+        state.item_states.add(item_state)
+        same = self._item_states.setdefault(id(item), WeakValueDictionary())
+        same[next(self._count)] = item_state
+        state.item_leaves()
 
-    def item_arrives(self, item: Any) -> Passage:
+    def item_arrives(self, item: Any) -> ItemState:
         """*item* is in the first pipeline: return what was remembered of it, if anything was."""
-        same = self._passages.get(id(item), WeakValueDictionary())
-        number, passage = next(iter(same.items()), (None, Passage(item)))
+        same = self._item_states.get(id(item), WeakValueDictionary())
+        number, item_state = next(iter(same.items()), (None, ItemState(item)))
         if number is not None:
             del same[number]
         if not same:
-            self._passages.pop(id(item), None)
-        if passage.visit:
-            passage.visit.passages.discard(passage)
-        self._passing.set(passage)
-        return passage
+            self._item_states.pop(id(item), None)
+        if item_state.state:
+            item_state.state.item_states.discard(item_state)
+        self._passing.set(item_state)
+        return item_state
 
     def item_ends(
         self, response: Any, *, stored: bool, failed: bool = False, batches: Collection[Batch] = ()
@@ -299,11 +259,11 @@ class Visits:
 
         If it is stored, it is with *batches* of feeds.
         """
-        visit, passage, judgement = self.known(response), self._passing.get(), None
-        if passage and not passage.has_ended and passage.visit in (None, visit):
-            passage.has_ended = True
-            judgement = passage.judgement
-            if passage.claim:
-                self._end_claim(passage.claim, stored, batches)
-        if visit:  # else it is from start(), or from an errback without a response
-            visit.item_ends(stored=stored, failed=failed, batches=batches, judgement=judgement)
+        state, item_state, judgement = self.known(response), self._passing.get(), None
+        if item_state and not item_state.has_ended and item_state.state in (None, state):
+            item_state.has_ended = True
+            judgement = item_state.judgement
+            if item_state.claim:
+                self._end_claim(item_state.claim, stored, batches)
+        if state:  # else it is from start(), or from an errback without a response
+            state.item_ends(stored=stored, failed=failed, batches=batches, judgement=judgement)
