@@ -1,4 +1,4 @@
-"""How often the bounds of `dedup calibrate` hold the truth: the table of docs/commands.md.
+"""How often the bounds of `dedup evaluate --answers` hold the truth: see docs/methods.md.
 
 The labels of a collection answer for a person; grey and part are skipped. Every draw of pairs is
 judged anew, and its bounds are compared with the precision and recall of all pairs.
@@ -27,7 +27,6 @@ from dedup.evaluation import read_collection
 from dedup.methods import METHODS
 
 LABELS = {"dup": YES, "grey": SKIP, "part": SKIP}
-WANTED = 0.95
 
 
 def main() -> None:
@@ -95,7 +94,7 @@ def simulated(
             low, high = bounds[..., 1] - 1e-9, bounds[..., 2] + 1e-9
             held.append((low <= truth) & (truth <= high))
             widths.append(high - low)
-            if step := recommend(steps, WANTED):
+            if step := recommend(steps):
                 true = truth[steps.index(step)]
                 chosen.append((step.threshold, true[0], step.precision[0], true[1], step.recall[0]))
         mean, least = np.mean(held, axis=0).mean(axis=0), np.mean(held, axis=0).min(axis=0)

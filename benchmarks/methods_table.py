@@ -1,7 +1,7 @@
 """The tables of docs/methods.md, from the output of `dedup evaluate --json`.
 
-dedup evaluate FOLDER/labelled/reuters_a ... --method all --json texts.json
-dedup evaluate FOLDER/sites/... --extractor trafilatura --method all --json extracted.json
+dedup evaluate FOLDER/labelled/reuters_a ... --method all --json > texts.json
+dedup evaluate FOLDER/sites/... --extractor trafilatura --method all --json > extracted.json
 python benchmarks/methods_table.py texts.json extracted.json
 """
 

@@ -71,7 +71,7 @@ def main() -> int:
 def contestants(
     source: Path, folder: Path, arguments: argparse.Namespace
 ) -> list[tuple[list[Any], str]]:
-    scan = [sys.executable, "-m", "dedup", "scan", source, "--json", "-", "-o"]
+    scan = [sys.executable, "-m", "dedup", "scan", source, "--json", "-o"]
     spark = ["--engine", "spark", "--master", arguments.master]
     if arguments.partitions:
         spark += ["--partitions", arguments.partitions]

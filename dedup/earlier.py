@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
-from typing import TypeVar
 
 from dedup.index.base import Index
 from dedup.methods.base import Method
@@ -17,7 +16,7 @@ from dedup.scopes import is_of_item
 from dedup.search import index_for
 from dedup.stores import Store, Stored
 
-T = TypeVar("T")
+_AT_HAND = 16
 
 
 class EarlierPages:
@@ -167,9 +166,9 @@ class Earlier:
         self._items_of = items_of
         self._several_a_key = several_a_key
         self._nothing = self._pages_of("", ())
-        # Items of one page have one key, and some pages are judged at a time.
-        self._pages_of_key: dict[str, tuple[list[Stored], EarlierPages]] = {}
-        self._by_scope: dict[str, tuple[list[Stored], dict[str, list[Stored]]]] = {}
+        # Of some keys what is stored, as one and by scope: items of one page have one key, and the
+        # store reads what is there once for all of them.
+        self._at_hand: dict[str, tuple[list[Stored], EarlierPages, dict[str, list[Stored]]]] = {}
 
     async def pages(self, key: str, scope: str) -> EarlierPages:
         """Return what was stored under *key*, as a version of what is in *scope*.
@@ -179,42 +178,18 @@ class Earlier:
         stored = await self._store.earlier(key)
         if not stored:
             return self._nothing
-        if is_of_item(scope):
-            by_scope = _remembered(self._by_scope, key, stored, _sorted_by_scope)
-            return self._pages_of(key, by_scope.get(scope, []))
-        return _remembered(
-            self._pages_of_key, key, stored, lambda pages: self._pages_of(key, pages)
-        )
+        if key not in self._at_hand or self._at_hand[key][0] is not stored:
+            by_scope = defaultdict(list)
+            for page in stored:
+                by_scope[page.record.scope].append(page)
+            if len(self._at_hand) >= _AT_HAND:
+                del self._at_hand[next(iter(self._at_hand))]
+            self._at_hand[key] = stored, self._pages_of(key, stored), dict(by_scope)
+        _, pages, of_scopes = self._at_hand[key]
+        return self._pages_of(key, of_scopes.get(scope, ())) if is_of_item(scope) else pages
 
     def _pages_of(self, key: str, pages: Sequence[Stored]) -> EarlierPages:
         return EarlierPages(
             self._method, self._rule, key, pages, self._has_ended, self._items_of,
             several_a_key=self._several_a_key,
         )  # fmt: skip
-
-
-def _sorted_by_scope(stored: list[Stored]) -> dict[str, list[Stored]]:
-    """Return what is *stored* under a key by its scope: a page may have thousands of items."""
-    by_scope = defaultdict(list)
-    for page in stored:
-        by_scope[page.record.scope].append(page)
-    return by_scope
-
-
-_AT_HAND = 16
-
-
-def _remembered(
-    memory: dict[str, tuple[list[Stored], T]],
-    key: str,
-    stored: list[Stored],
-    make: Callable[[list[Stored]], T],
-) -> T:
-    """Return what *make* makes of what is *stored* under *key*, from *memory* if that is there."""
-    of_what, made = memory.get(key, (None, None))
-    if made is None or of_what is not stored:  # the store reads it once for all items of a page
-        made = make(stored)
-        if len(memory) >= _AT_HAND:
-            del memory[next(iter(memory))]
-        memory[key] = stored, made
-    return made

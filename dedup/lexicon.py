@@ -71,10 +71,12 @@ def load_lexicon(source: str) -> Lexicon:
         message = f"lexicon must be {choices} or the path of a file, got {source!r}"
         raise ValueError(f"{message} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon") from error
+        raise ValueError(
+            f"{source} is not a lexicon; make one with: dedup evaluate --lexicon"
+        ) from error
     format_ = content.get("format") if isinstance(content, dict) else None
     if not isinstance(format_, str) or not format_.startswith(FORMAT.rpartition(" ")[0]):
-        raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon")
+        raise ValueError(f"{source} is not a lexicon; make one with: dedup evaluate --lexicon")
     if format_ != FORMAT:
         raise ValueError(
             f"{source} is a lexicon of another version: {format_!r}, expected {FORMAT!r}; "

@@ -20,18 +20,22 @@ def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
     return number, counts
 
 
-def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_least: int = 2) -> str:
-    """Write the terms that are in *at_least* documents; return the digest of the lexicon.
+AT_LEAST = 2
+"""The least documents that a term of a lexicon is in."""
+
+
+def write_lexicon(path: Path, documents: int, counts: Mapping[str, int]) -> str:
+    """Write the terms that are in `AT_LEAST` documents; return the digest of the lexicon.
 
     Rarer terms become unknown ones, which count as in one document. The file is replaced
     atomically. Raises ValueError if there are fewer than two documents, or if no term is in
-    *at_least* of them.
+    `AT_LEAST` of them.
     """
     if documents < 2:
         raise ValueError(f"a lexicon needs at least 2 documents, got {documents}")
-    frequencies = {term: count for term, count in sorted(counts.items()) if count >= at_least}
+    frequencies = {term: count for term, count in sorted(counts.items()) if count >= AT_LEAST}
     if not frequencies:
-        raise ValueError(f"no word is in {at_least} of the {documents} documents")
+        raise ValueError(f"no word is in {AT_LEAST} of the {documents} documents")
     digest = digest_of(documents, frequencies)
     content = {
         "format": FORMAT,

@@ -176,7 +176,7 @@ class SqliteFile:
         if version != self.kind.version and not (is_last and accepts_last_version):
             remedy = f"{self.kind.remedy}, or remove this one"
             if is_last:
-                remedy = f"dedup reindex {self.path} -o NEW makes one of it; or {remedy}"
+                remedy = f"dedup ledger {self.path} -o NEW makes one of it; or {remedy}"
             raise LedgerError(
                 f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
                 f"{self.kind.version}; {remedy}"

@@ -80,7 +80,7 @@ def write_collection(folder: Path, texts: list[str], language: str) -> None:
     (folder / "pairs.tsv").write_text(f"id1\tid2\tlabel\n0\t{len(texts) - 1}\tdup\n")
 
 
-def run(data: Path, *command: str | Path) -> None:
+def run(data: Path, *command: str | Path) -> str:
     temporary = data / "temporary"
     temporary.mkdir(exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
@@ -91,6 +91,7 @@ def run(data: Path, *command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout
+    return done.stdout
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -98,8 +99,8 @@ def test_a_benchmark_runs_to_its_end(data: Path, name: str):
     if name == "spark":
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
     if name == "methods_table":
-        texts = [data / TEXTS, "--method", "all", "--json", data / "texts.json"]
-        run(data, "-m", "dedup", "evaluate", *texts)
+        texts = [data / TEXTS, "--method", "all", "--json"]
+        (data / "texts.json").write_text(run(data, "-m", "dedup", "evaluate", *texts))
     arguments = [str(data) if word == "" else word for word in TINY[name]]
     run(data, BENCHMARKS / f"{name}.py", *arguments)
 

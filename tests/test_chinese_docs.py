@@ -14,7 +14,7 @@ FOLDER = ROOT / "docs" / "zh"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md") if path.name != "index.md")
 CHINESE = [ROOT / "README.zh.md", *sorted(FOLDER.glob("*.md"))]
 NOT_TRANSLATED = {
-    "report.md": ["Stats", "The JSON report"],
+    "report.md": ["Stats", "The JSON report", "All options"],
 }
 """Sections that are told in English only, or in a few words elsewhere on the page."""
 

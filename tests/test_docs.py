@@ -74,12 +74,12 @@ if not find_spec("pyspark"):
 
 INSTEAD = {
     # The port may be another one each time.
-    "dedup why http://127.0.0.1:8642/zh/article/ferry-reprint.html": (
-        'dedup why "$(sqlite3 town.sqlite '
+    "dedup explain http://127.0.0.1:8642/zh/article/ferry-reprint.html": (
+        'dedup explain "$(sqlite3 town.sqlite '
         '"SELECT url FROM matches WHERE url LIKE \'%ferry-reprint%\'")"'
     ),
-    "dedup why https://example.com/page": (
-        'dedup why "$(sqlite3 town.sqlite "SELECT url FROM matches LIMIT 1")"'
+    "dedup explain https://example.com/page": (
+        'dedup explain "$(sqlite3 town.sqlite "SELECT url FROM matches LIMIT 1")"'
     ),
     # The environment of the tests is made already.
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
@@ -337,9 +337,8 @@ def write_pages_to_calibrate(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
     methods = ["--method", "simhash", "verified"]
     asked = folder / "asked.tsv"
-    main(["calibrate", str(folder / "pages.jsonl"), *methods, "--pairs", "80",
-        "--pairs-out", str(asked)])  # fmt: skip
-    with asked.open(newline="") as file, (folder / "answers.tsv").open("w") as answers:
+    main(["evaluate", str(folder / "pages.jsonl"), *methods, "--sample", "80", "-o", str(asked)])
+    with asked.open(newline="") as file, (folder / "pairs.tsv").open("w") as answers:
         answers.write("key1\tkey2\tlabel\n")
         for row in csv.DictReader(file, delimiter="\t"):
             one, other = row["key1"], row["key2"]
@@ -363,13 +362,12 @@ def write_files_to_scan(folder: Path) -> None:
 
 
 def write_method(folder: Path) -> None:
-    """Write the method that docs/architecture.md shows, and pages for a lexicon."""
+    """Write the method that docs/architecture.md shows, and pages with judged pairs."""
+    write_pages_to_calibrate(folder)
     (folder / "my_project").mkdir()
     blocks = blocks_of("docs/architecture.md")
     methods = "\n".join(block.text for block in blocks if block.language == "python")
     (folder / "my_project" / "methods.py").write_text(methods)
-    lines = (json.dumps({"text": article(number)}) + "\n" for number in range(10))
-    (folder / "pages.jsonl").write_text("".join(lines))
 
 
 def write_scopes(folder: Path) -> None:
@@ -381,7 +379,6 @@ def write_scopes(folder: Path) -> None:
 
 
 INPUTS: dict[str, Callable[[Path], None]] = {
-    "docs/commands.md": write_pages_to_calibrate,
     "docs/methods.md": write_method,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,

@@ -98,7 +98,7 @@ def test_every_document_is_in_the_navigation_of_the_first_page(pages: dict[str, 
 
 def test_the_reference_has_every_command_and_every_setting(pages: dict[str, html.HtmlElement]):
     for name in COMMANDS:
-        assert f"usage: dedup {name} [-h]" in pages["options.html"].text_content()
+        assert f"usage: dedup {name} [-h]" in pages["report.html"].text_content()
     settings = DedupSettings.from_settings(Settings()).shown
     rows = pages["settings.html"].xpath("//table[thead//*[normalize-space()='default']]//tbody/tr")
     told = {row[0].text_content().strip(): row[1].text_content().strip() for row in rows}

@@ -4,8 +4,8 @@ import pytest
 from cases import each
 from texts import ENGLISH, edited
 
-from dedup.evidence import NORMAL, Evidence
-from dedup.explanation import Explanation, Feature, Side, judge
+from dedup.evidence import Evidence
+from dedup.explanation import Explanation, Feature, Side
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.minhash import MinHash
@@ -16,13 +16,12 @@ from dedup.text import Document
 def explanation(one, other, method=None, min_tokens=2):
     method = method or SimHash()
     texts = {"one": one, "other": other}
-    sides = (Side.of(name, Extraction(text), method) for name, text in texts.items())
+    sides = (Side(name, Extraction(text)) for name, text in texts.items())
     return Explanation(*sides, method, Rule(min_tokens))
 
 
 def verdict(method, one, other, min_tokens=2):
-    documents = map(Document.from_main_text, (one, other))
-    return judge(method, *documents, Rule(min_tokens)).verdict
+    return explanation(one, other, method, min_tokens).judgement.verdict
 
 
 LONG = ENGLISH + " ".join(f"word{number}" for number in range(300))
@@ -93,7 +92,7 @@ def test_shingles_are_shown_as_words():
 def test_only_fingerprints_are_shown_bit_by_bit():
     pair = explanation(LONG, edited(LONG))
     one, other = pair.fingerprints
-    assert (pair.bits, (one ^ other).bit_count()) == (64, pair.judgement.distance)
+    assert (one ^ other).bit_count() == pair.judgement.distance
     assert explanation(LONG, LONG, MinHash()).fingerprints is None
     assert explanation("", LONG).fingerprints is None
 
@@ -147,67 +146,10 @@ def test_it_can_be_written_as_json_without_infinity():
     assert one ^ other == sum(1 << bit for bit in bits["differing"])
 
 
-def side(text, view, title=b"", coverage=1.0, size=1000, canonical=None):
-    """A page, of which its evidence is all that anybody asks, but for its canonical URL."""
+def side(text, view, title=b"", coverage=1.0, size=1000):
+    """A page, of which its evidence is all that anybody asks."""
     evidence = Evidence(coverage, view.to_bytes(16, "little"), size, title)
-    extraction = Extraction(text, evidence=evidence)
-    return Side.of(f"http://a/{view}", extraction, SimHash(), canonical)
-
-
-BY_OWN_WORD = "kept (other title), or a copy by its own word"
-COPY = edited(LONG)
-
-
-@each(
-    ("one", "other", "expected", "copy"),
-    [
-        (side(LONG, 1, b"a"), side(COPY, 2, b"b", canonical="http://a/1"), BY_OWN_WORD, 2),
-        (side(LONG, 1, b"a", canonical="http://a/2"), side(COPY, 2, b"b"), BY_OWN_WORD, 1),
-        # What templates name for all pages.
-        (
-            side(LONG, 1, b"a", canonical="http://b/"),
-            side(COPY, 2, b"b", canonical="http://b/"),
-            "kept (other title)",
-            None,
-        ),
-        # Of pages that were saved, nobody knows the URL.
-        (
-            side(LONG, 1, b"a", canonical="http://b/tea"),
-            side(COPY, 2, b"b", canonical="HTTP://b/tea#cup"),
-            BY_OWN_WORD,
-            2,
-        ),
-        (
-            side(LONG, 1, b"a"),
-            side(COPY, 2, b"b", canonical="http://a/3"),
-            "kept (other title)",
-            None,
-        ),
-        (
-            side(LONG, 1, b"a"),
-            side(COPY, 2, b"b", canonical="http://a/2"),
-            "kept (other title)",
-            None,
-        ),
-        (
-            side(LONG, 1, b"a"),
-            side(COPY, 2, b"b", coverage=0.8, canonical="http://a/1"),
-            "kept (other title)",
-            None,
-        ),
-        (side(LONG, 1, b"a"), side(COPY, 2, b"a", canonical="http://a/1"), "near-duplicate", 2),
-        (side(LONG, 1, b"a"), side(ENGLISH, 2, b"b", canonical="http://a/1"), "different", 2),
-    ],
-)
-def test_a_page_may_be_a_copy_by_its_own_word(one, other, expected, copy):
-    explanation = Explanation(one, other, SimHash(), Rule(2))
-    assert explanation.judgement.verdict == expected
-    believed = explanation.copy_by_its_own_word
-    assert (believed and believed.source) == (copy and f"http://a/{copy}")
-    strict = Explanation(
-        one, other, SimHash(), Rule(2, demands=NORMAL._replace(titled_tokens=10**6))
-    )
-    assert strict.copy_by_its_own_word is None
+    return Side(f"http://a/{view}", Extraction(text, evidence=evidence))
 
 
 @each(

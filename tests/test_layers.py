@@ -23,6 +23,7 @@ LAYERS = [
         "units",
         "versions",
         "readable_url",
+        "wilson",
     },
     {
         "words",

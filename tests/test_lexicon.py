@@ -70,7 +70,9 @@ def test_a_damaged_file_is_refused(path, fields):
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "12", "null", '{"format": 1}', "\udcff"])
 def test_a_file_of_something_else_is_refused(path, text):
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(ValueError, match="is not a lexicon; make one with: dedup lexicon"):
+    with pytest.raises(
+        ValueError, match="is not a lexicon; make one with: dedup evaluate --lexicon"
+    ):
         load_lexicon(str(path))
 
 

@@ -184,8 +184,8 @@ def test_a_users_project_may_have_the_name_of_ours(commands: Path, tmp_path: Pat
     [report] = (project / "reports").glob("*Z.html")
     assert f"{url}/copy" in report.read_text()
     assert "usage: dedup" in run(f"{commands}/dedup --help", project)
-    assert "2 that count" in run(f"{commands}/dedup stats pages.sqlite", project)
-    assert "2 that count" in run(f"{commands}/scrapy dedup stats pages.sqlite", project)
+    assert "2 that count" in run(f"{commands}/dedup report pages.sqlite", project)
+    assert "2 that count" in run(f"{commands}/scrapy dedup report pages.sqlite", project)
     run(f"{commands}/dedup report pages.sqlite -o again.html", project)
     assert f"{url}/copy" in (project / "again.html").read_text()
 

@@ -23,18 +23,23 @@ _SECRET = re.compile(r"\b((?:rediss?|valkeys?|unix|postgres(?:ql)?):/{1,2})\S*@"
 _LEAST_RATIO = 0.7
 
 COMMANDS = {
-    "calibrate": "find the method and threshold that suit your pages",
-    "evaluate": "score methods on labelled collections",
-    "explain": "show why two pages are, or are not, near-duplicates",
-    "lexicon": "count how many documents contain each word",
-    "reindex": "convert a ledger to another method or scope, or rebuild it from feeds",
-    "report": "write the HTML report of a ledger",
+    "evaluate": "score methods on labelled pages, or find the threshold that suits yours",
+    "explain": "say what became of a page, or why two pages are, or are not, near-duplicates",
+    "ledger": "copy a ledger, convert it, or make it again of feeds",
+    "methods": "list the methods",
+    "report": "show what a ledger holds, or write its HTML report",
     "restore": "write items that crawls dropped as a feed would have them",
     "scan": "remove the duplicates from files or folders of pages",
-    "stats": "show the crawls and pages of a ledger",
-    "why": "say what became of a page: stored, dropped and for which one, replaced",
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
+
+_OLD_NAMES = {
+    "calibrate": "evaluate --sample, then evaluate --answers",
+    "lexicon": "evaluate --lexicon",
+    "reindex": "ledger",
+    "stats": "report",
+    "why": "explain URL --ledger LEDGER",
+}
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
@@ -121,7 +126,9 @@ def _discard_output() -> None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        if wrong := _WRONG_CHOICE.search(message):
+        if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
+            message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
+        elif wrong:
             near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
             message += f"; did you mean {near[0]!r}?" if near else ""
         super().error(_printable(message))

@@ -1,4 +1,4 @@
-"""Where a ledger is, and what it was made with: for all commands that look at one."""
+"""Where a ledger is: for all commands that look at one."""
 
 import argparse
 import asyncio
@@ -6,13 +6,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from dedup.methods import METHODS
-from dedup.methods.arguments import check_arguments
-from dedup.methods.base import Method
-from dedup.stores.identity import OTHERS
-from dedup.stores.reader import Crawl, LedgerReader
+from dedup.stores.reader import LedgerReader
 from dedup.stores.shared.copying import copy_to_ledger
 from dedup.stores.shared.log_url import LogUrl, without_secrets
 from dedup.stores.shared.places import open_server_log
@@ -77,28 +73,3 @@ def with_log(place: LogUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
             await log.close()
 
     return asyncio.run(run())
-
-
-def method_of_ledger(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:
-    """Return the method of a ledger, with the threshold of its last crawl that tells one.
-
-    ``None`` if it is not one of ours.
-    """
-    kind = METHODS.get(identity.get("method", ""))
-    if kind is None or kind.version != identity.get("version"):
-        return None
-    others = ("method", "version", "lexicon", "secret", "simplify_chinese", *OTHERS)
-    arguments = {name: value for name, value in identity.items() if name not in others}
-    if (distance := setting_of_crawls(crawls, "DEDUP_MAX_DISTANCE")) is not None:
-        arguments["max_distance"] = distance
-    try:
-        check_arguments(kind, arguments)
-        return kind(**arguments)
-    except (TypeError, ValueError):
-        return None
-
-
-def setting_of_crawls(crawls: list[Crawl], name: str, default: Any = None) -> Any:
-    """Return a setting of the last crawl that tells it."""
-    values = [crawl.setting(name) for crawl in crawls]
-    return next((value for value in reversed(values) if value is not None), default)

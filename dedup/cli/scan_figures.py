@@ -1,25 +1,22 @@
 """The figures of ``dedup scan``, for programs and for people."""
 
-import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from rich.table import Table
-from rich.text import Text
 
-from dedup.cli.terminal import console
+from dedup.cli.terminal import console, show_line
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.records import Format
 from dedup.scan import Fate, Outcome
-from dedup.text import printable
 from dedup.units import format_bytes
 
 _DROPS_SHOWN = 3
 T = TypeVar("T")
 
 
-def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
+def figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
     """Return what JSON has of *outcome*, but for what only its end tells."""
     return {
         "records": len(outcome.fates),
@@ -33,19 +30,12 @@ def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -
         "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "with_evidence": outcome.with_evidence,
         "kept_by_evidence": _by_name(Objection, outcome.objections),
-        "lost_text": lost_text_of(
-            outcome.lost_text,
-            outcome.lossiest,
-            lambda number: outcome.key(number) if len(outcome.keys) else None,
-        ),
+        "lost_text": _lost_text_of(outcome),
         "weak": _by_name(Weakness, outcome.weak),
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
-        "method": options.method,
-        "keep": options.keep,
-        "evidence": options.evidence,
         "bytes_read": format_.nbytes,
     }
 
@@ -55,24 +45,19 @@ def _by_name(kinds: Iterable[T], counts: Mapping[T, int]) -> dict[str, int]:
     return {str(kind): counts[kind] for kind in kinds if counts[kind]}
 
 
-def lost_text_of(
-    lost_text: LostText | None,
-    lossiest: Iterable[tuple[int, int, int, int]],
-    key_of: Callable[[int], str | None],
-) -> dict[str, Any] | None:
-    """Return what JSON has of *lost_text* and *lossiest*, as `Outcome` has them."""
-    if lost_text is None:
+def _lost_text_of(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.lost_text is None:
         return None
 
     def name(number: int) -> dict[str, Any]:
-        key = key_of(number)
+        key = outcome.key(number) if len(outcome.keys) else None
         return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
 
     drops = [
         {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
-        for number, original, lost, sequences in lossiest
+        for number, original, lost, sequences in outcome.lossiest
     ]
-    return {**lost_text._asdict(), "lossiest": drops}
+    return {**outcome.lost_text._asdict(), "lossiest": drops}
 
 
 def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
@@ -117,13 +102,14 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if figures["evidence"] != "off" and not figures["with_evidence"]:
         yield "evidence (--evidence)", "none: no record is a page of HTML"
     if figures["links_left_out"]:
-        yield "links, left out (--follow-links)", f"{figures['links_left_out']:,}"
+        yield "links, left out", f"{figures['links_left_out']:,}"
     yield "kept records that others repeat", f"{figures['clusters']:,}"
     sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
     yield "read and written", " and ".join(sizes)
 
 
-def show_figures(figures: dict[str, Any], options: argparse.Namespace) -> None:
+def show_figures(figures: dict[str, Any], written: str) -> None:
+    """Show *figures* as a table; *written* is the name of the output."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for label, value in _rows(figures):
         table.add_row(label, value)
@@ -131,9 +117,9 @@ def show_figures(figures: dict[str, Any], options: argparse.Namespace) -> None:
     output.print(table)
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
-            output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+            show_line(output, f"{label}: {figures[name]}")
     if figures["lost_text"] and figures["lost_text"]["sequences"]:
         is_extracted = figures["with_evidence"] > 0
         for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
-            output.print(Text(printable(line)), soft_wrap=True)
-    output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)
+            show_line(output, line)
+    show_line(output, f"written: {written}")

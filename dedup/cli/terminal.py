@@ -1,94 +1,47 @@
-"""The console of a command, and its progress bar."""
+"""What a command shows: its console, tables and JSON, and a progress bar."""
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
-from dedup.cli.files import STDOUT
-
-_WIDEST = 1_000
-
-
-@contextmanager
-def progress(total: int | None) -> Iterator[Any]:
-    """Show a progress bar on stderr if that is a terminal; yield the function that advances it."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with _shown(columns) as progress:
-        if progress is None:
-            yield lambda count=1: None
-            return
-        task = progress.add_task("pages", total=total)
-        yield lambda count=1: progress.advance(task, count)
+from dedup.text import printable
 
 
 @contextmanager
-def progress_of(what: str, total: int, done: Callable[[], int]) -> Iterator[None]:
-    """Show on stderr, if that is a terminal, how much of *total* is *done*, and the time left."""
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    with _shown(columns) as progress:
-        if progress is not None:
-            progress.watch(progress.add_task(what, total=max(1, total)), done)
-        yield
+def progress(
+    what: str, total: int | None, done: Callable[[], int] | None = None
+) -> Iterator[Callable[[], object]]:
+    """Show a progress bar on stderr if that is a terminal; yield the function that advances it.
 
-
-@contextmanager
-def _shown(columns: tuple[ProgressColumn, ...]) -> Iterator["_Progress | None"]:
+    With *done*, it is asked how much of *total* is, instead.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield lambda: None
         return
-    with _Progress(console, *columns, TimeRemainingColumn()) as progress:
-        yield progress
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    with _Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total and max(1, total))
+        if done is not None:
+            bar.update_all = lambda: bar.update(task, completed=done())
+        yield lambda: bar.advance(task)
 
 
 class _Progress(Progress):
-    """Leaves out columns in a terminal that is too narrow for what, bar, amount and time."""
-
-    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
-        self._terminal = console  # which the base shows something on before it keeps it
-        self._done: tuple[TaskID, Callable[[], int]] | None = None
-        super().__init__(*columns, console=console, transient=True)
-
-    def watch(self, task: TaskID, done: Callable[[], int]) -> None:
-        """Have *done* asked how much of *task* is done, whenever that is shown."""
-        self._done = task, done
+    update_all: Callable[[], object] | None = None
+    """What asks how much is done, whenever that is shown."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        if self._done:
-            task, done = self._done
-            self.update(task, completed=done())
+        if self.update_all:
+            self.update_all()
         return super().get_renderables()
-
-    def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-        tasks, columns = list(tasks), self.columns
-        what, _, amount, time = columns
-        unlimited = self._terminal.options.update(max_width=_WIDEST)
-        try:
-            for self.columns in (columns, (what, amount, time), (amount, time), (amount,)):
-                table = super().make_tasks_table(tasks)
-                # What is measured in the terminal is never wider than that.
-                width = self._terminal.measure(table, options=unlimited).maximum
-                if width <= self._terminal.width:
-                    break
-            return table
-        finally:
-            self.columns = columns
 
 
 class _Console(Console):
@@ -96,8 +49,27 @@ class _Console(Console):
         raise BrokenPipeError  # instead of exit code 1
 
 
-def console(json_output: Path | None = None) -> Console:
-    """Return the console for what people read; it shows nothing if JSON takes its place."""
+def console(*, quiet: bool = False) -> Console:
+    """Return the console for what people read; a *quiet* one shows nothing."""
     # A file or a pipe has no width; 160 columns keep tables from being truncated.
     width = None if sys.stdout.isatty() else 160
-    return _Console(width=width, highlight=False, quiet=json_output == STDOUT)
+    return _Console(width=width, highlight=False, quiet=quiet)
+
+
+def show_line(output: Console, line: str, style: str = "") -> None:
+    """Print a line of text from anywhere, however long; nothing in it steers the terminal."""
+    output.print(Text(printable(line, None), style), soft_wrap=True)
+
+
+def new_table(*left: str, right: Iterable[str] = (), **options: Any) -> Table:
+    """Return a table with columns of these titles, numbers on the *right*."""
+    table = Table(box=None, pad_edge=False, header_style="bold", **options)
+    for title in left:
+        table.add_column(title, overflow="fold")
+    for title in right:
+        table.add_column(title, justify="right")
+    return table
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(f"{json.dumps(value, indent=1)}\n")

@@ -1,7 +1,6 @@
 """Labelled collections: pages, and which pairs of them are duplicates."""
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,15 +11,13 @@ from typing import Any
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor
 from dedup.lost_text import Sequences, sequences_of
+from dedup.records import RecordError
+from dedup.records.tables import json_objects, table_rows
 from dedup.text import Document, simplify, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
 Pair = tuple[int, int]
 """Numbers of two pages, the lower first."""
-
-
-class CollectionError(ValueError):
-    """A collection cannot be read; the message names the file, the line and what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def read_collection(
     Pages with fewer than *min_tokens* tokens are skipped with their pairs. "ntok" is the number of
     tokens; without it they are counted, each Han character as one.
 
-    Raises CollectionError if a file cannot be read or is malformed.
+    Raises RecordError if a file cannot be read or is malformed.
     """
     numbers: dict[str, int] = {}
     texts: list[str] = []
@@ -93,7 +90,7 @@ def read_collection(
     ids: set[str] = set()
     for where, page in _pages(folder / "docs.jsonl"):
         if page["id"] in ids:
-            raise CollectionError(f"{where}: the id {page['id']!r} is a repetition")
+            raise RecordError(f"{where}: the id {page['id']!r} is a repetition")
         ids.add(page["id"])
         text, tokens = page["text"], page.get("ntok")
         if page.get("kind", "page") != "page":
@@ -113,7 +110,7 @@ def read_collection(
         numbers[page["id"]] = len(texts)
         texts.append(text)
     if not texts:
-        raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
+        raise RecordError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
     labels = _labels(folder / "pairs.tsv", numbers, ids)
     return Collection(
         folder.resolve().name, list(numbers), texts, labels, evidence, simplify_chinese
@@ -121,69 +118,32 @@ def read_collection(
 
 
 def _pages(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of *path* after their places; raises CollectionError for wrong fields."""
-    for number, page in _objects(path):
-        where = f"{path}, line {number}"
+    """Yield the objects of *path* after their places; raises RecordError for wrong fields."""
+    for where, page in json_objects(path):
         if not isinstance(page.get("id"), str) or not isinstance(page.get("text"), str):
-            raise CollectionError(f'{where}: "id" and "text" must be strings')
+            raise RecordError(f'{where}: "id" and "text" must be strings')
         size = page.get("ntok")
         if not (size is None or (isinstance(size, int) and size >= 0)):
-            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
+            raise RecordError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
         yield where, page
-
-
-def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    page = json.loads(line)
-                    if not isinstance(page, dict):
-                        raise CollectionError(f"{path}, line {number}: must be a JSON object")
-                    yield number, page
-    except CollectionError:
-        raise
-    except OSError as error:
-        raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise CollectionError(f"{path} is not UTF-8 ({error})") from error
-    except (ValueError, RecursionError) as error:
-        raise CollectionError(f"{path}, line {number}: not JSON ({error})") from error
 
 
 def _labels(path: Path, numbers: Mapping[str, int], ids: set[str]) -> dict[Pair, str]:
     labels: dict[Pair, str] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            missing = {"id1", "id2", "label"} - set(rows.fieldnames or ())
-            if missing:
-                raise CollectionError(f"{path} lacks the columns {', '.join(sorted(missing))}")
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
-                keys = _keys_of(row, ids, where)
-                if keys[0] in numbers and keys[1] in numbers:
-                    low, high = sorted(numbers[key] for key in keys)
-                    if labels.setdefault((low, high), row["label"]) != row["label"]:
-                        raise CollectionError(f"{where}: the pair already has another label")
-    except OSError as error:
-        raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CollectionError(f"{path} is not a table in UTF-8 ({error})") from error
+    for where, (one, other, label) in table_rows(
+        path, "id1", "id2", "label", quoting=csv.QUOTE_NONE
+    ):
+        if label not in LABELS:
+            raise RecordError(f"{where}: label must be one of {', '.join(LABELS)}")
+        if unknown := [key for key in (one, other) if key not in ids]:
+            raise RecordError(f"{where}: there is no page {unknown[0]!r}")
+        if one == other:
+            raise RecordError(f"{where}: a page cannot pair with itself")
+        if one in numbers and other in numbers:
+            low, high = sorted((numbers[one], numbers[other]))
+            if labels.setdefault((low, high), label) != label:
+                raise RecordError(f"{where}: the pair already has another label")
     return labels
-
-
-def _keys_of(row: Mapping[str, str], ids: set[str], where: str) -> tuple[str, str]:
-    """Return the two ids of a row of pairs.tsv; raises CollectionError if the row is malformed."""
-    keys = row["id1"], row["id2"]
-    if row["label"] not in LABELS:
-        raise CollectionError(f"{where}: label must be one of {', '.join(LABELS)}")
-    for key in keys:
-        if key not in ids:
-            raise CollectionError(f"{where}: there is no page {key!r}")
-    if keys[0] == keys[1]:
-        raise CollectionError(f"{where}: a page cannot pair with itself")
-    return keys
 
 
 def _size(text: str) -> int:
@@ -192,13 +152,13 @@ def _size(text: str) -> int:
 
 def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> Extraction:
     if not isinstance(html, str) or "\0" in html:
-        raise CollectionError(f'{where}: "html" must be the name of a file')
+        raise RecordError(f'{where}: "html" must be the name of a file')
     path = folder / html
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise CollectionError(f'{where}: "html" must be a file of the folder, got {html!r}')
+        raise RecordError(f'{where}: "html" must be a file of the folder, got {html!r}')
     try:
         content = path.read_text("utf-8", "replace")
     except OSError as error:
-        raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
+        raise RecordError(f"{path} cannot be read ({error.strerror})") from error
     result = extractor(content)
     return result if isinstance(result, Extraction) else Extraction(result or "")

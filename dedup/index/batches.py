@@ -13,7 +13,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.index.base import Index, Match
 from dedup.index.hamming import HammingIndex
-from dedup.index.key_chains import KeyChains
+from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import KeyMethod, Method, as_rows
 from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.fingerprints import Fingerprints
@@ -127,9 +127,9 @@ class KeyBatches(BatchIndex):
 
     def __init__(self, method: KeyMethod) -> None:
         self._method = method
-        self._chains = KeyChains()
+        self._table = KeyTable()
         self._stored = Packed()
-        # Places and numbers of stored sketches that are not linked into the chains yet.
+        # Places and numbers of stored sketches that are not in the table yet.
         self._pending: dict[int, int] = {}
 
     def begin(self, sketches: Sequence[bytes | None]) -> None:
@@ -169,36 +169,35 @@ class KeyBatches(BatchIndex):
             self._recent.setdefault(key, []).append(number)
 
     def _link(self) -> None:
-        """Link the pending sketches into the chains."""
+        """Put the pending sketches into the table."""
         is_pending = np.zeros(len(self._sizes), np.bool_)
         numbers = np.zeros(len(self._sizes), np.uint32)
         places = list(self._pending)
         is_pending[places] = True
         numbers[places] = list(self._pending.values())
         rows = is_pending[self._places]
-        self._chains.add(self._keys[rows], numbers[self._places[rows]])
+        self._table.add(self._keys[rows], numbers[self._places[rows]])
         self._pending = {}
 
     def _look_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
-        """Return each place's nearest match in the chains, and its number of candidates."""
-        of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key, _MOST_PAIRS)
-        if len(of_keys) > _MOST_PAIRS:
-            is_first = places <= (places[0] + places[-1]) // 2
-            if is_first.all():
-                of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key)
-            else:
-                first, second = (
-                    self._look_up(keys[part], places[part]) for part in (is_first, ~is_first)
-                )
-                return first[0] | second[0], first[1] + second[1]
-        pairs = np.unique(places[of_keys].astype(np.uint64) << np.uint64(32) | numbers)
-        of_pairs, numbers = (pairs >> np.uint64(32)).astype(np.intp), pairs.astype(np.uint32)
+        """Return each place's nearest match in the table, and its number of candidates at most."""
+        most = self._method.candidates_per_key
+        part_numbers = np.cumsum(self._table.counts(keys, most)) // _MOST_PAIRS
         nearest: dict[int, Match] = {}
-        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-            part = slice(start, start + _PAIRS_AT_ONCE)
-            for place, match in self._matches(of_pairs[part].tolist(), numbers[part].tolist()):
-                nearest[place] = min(nearest.get(place, match), match)
-        return nearest, np.bincount(of_pairs, minlength=len(self._sizes))
+        candidates = np.zeros(len(self._sizes), np.int64)
+        for rows in np.split(np.arange(len(keys)), np.flatnonzero(np.diff(part_numbers)) + 1):
+            of_keys, numbers = self._table.find(keys[rows], most)
+            if most is not None:
+                is_newest = newest(of_keys, numbers, most)
+                of_keys, numbers = of_keys[is_newest], numbers[is_newest]
+            pairs = np.unique(places[rows][of_keys].astype(np.uint64) << np.uint64(32) | numbers)
+            of_pairs, numbers = (pairs >> np.uint64(32)).astype(np.intp), pairs.astype(np.uint32)
+            candidates += np.bincount(of_pairs, minlength=len(candidates))
+            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+                part = slice(start, start + _PAIRS_AT_ONCE)
+                for place, match in self._matches(of_pairs[part].tolist(), numbers[part].tolist()):
+                    nearest[place] = min(nearest.get(place, match), match)
+        return nearest, candidates
 
     def _matches(self, places: list[int], numbers: list[int]) -> Iterator[tuple[int, Match]]:
         """Yield place and match for each pair of a place and a number that match."""

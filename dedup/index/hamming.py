@@ -26,6 +26,7 @@ _SHORTEST_TAIL = 1 << 10
 # Of a query in a batch: with more candidates, it is faster by itself.
 _MOST_IN_BATCH = 1 << 11
 _BATCH = 1 << 12
+_COMPARED_AT_ONCE = 1 << 17
 
 
 class HammingIndex(Index):
@@ -309,31 +310,33 @@ class HammingIndex(Index):
         """Return numbers of *rows*, places and distances of all matches, each pair once."""
         keys = [table.keys_of(rows) for table in self._tables]
         runs = [table.runs(of_rows) for table, of_rows in zip(self._tables, keys, strict=True)]
-        is_alone = np.ones(len(rows), np.bool_)
+        is_alone = np.zeros(len(rows), np.bool_)
         if runs:
             is_alone = np.sum([sizes.sum(axis=1) for _, sizes in runs], axis=0) > _MOST_IN_BATCH
         found = []
-        for number, alone in enumerate(is_alone.tolist()):
-            if alone:
-                [fingerprint] = self._prints.integers(rows[number : number + 1])
-                places, distances = self._near(fingerprint)
-            else:
-                places, distances = self._scan(self._sorted, rows[number], self.max_distance)
+        for number in np.flatnonzero(is_alone).tolist():
+            [fingerprint] = self._prints.integers(rows[number : number + 1])
+            places, distances = self._near(fingerprint)
             found.append((np.full(len(places), number), places, distances))
-        in_tables = []
+        others = np.flatnonzero(~is_alone)
+        tail = self._rows[self._first_scanned : self._used]
+        for part in np.array_split(others, 1 + len(others) * tail.size // _COMPARED_AT_ONCE):
+            distances = self._prints.distances(rows[part][:, None], tail)
+            of_part, of_tail = np.nonzero(distances <= self.max_distance)
+            places = of_tail + self._first_scanned
+            found.append((part[of_part], places, distances[of_part, of_tail]))
+        in_tables = [(others[:0], others[:0])]
         for table, of_rows, (starts, sizes) in zip(self._tables, keys, runs, strict=True):
             sizes[is_alone] = 0
             for probes, at in run_positions_in_parts(starts.ravel(), sizes.ravel()):
                 owners = probes // sizes.shape[1]
                 near = np.bitwise_count(table.keys[at] ^ of_rows[owners]) <= self.max_distance
                 in_tables.append((owners[near], table.places[at[near]]))
-        if in_tables:
-            owners, places = unique_pairs(*map(np.concatenate, zip(*in_tables, strict=True)))
-            distances = self._prints.distances(self._rows[places], rows[owners])
-            is_match = (distances <= self.max_distance) & (self._pages[places] != _NO_PAGE)
-            found.append((owners[is_match], places[is_match], distances[is_match]))
+        owners, places = unique_pairs(*map(np.concatenate, zip(*in_tables, strict=True)))
+        found.append((owners, places, self._prints.distances(self._rows[places], rows[owners])))
         owners, places, distances = map(np.concatenate, zip(*found, strict=True))
-        return owners, places, distances
+        is_match = (distances <= self.max_distance) & (self._pages[places] != _NO_PAGE)
+        return owners[is_match], places[is_match], distances[is_match]
 
     def _everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no particular order."""

@@ -1,136 +1,100 @@
-"""Positions by key, in buckets that double in number as they fill."""
+"""Positions by key, in a few sorted runs."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterator
+from sys import getsizeof
 
 import numpy as np
 
-from dedup.arrays import Array, run_positions, sort_unique
-from dedup.index.buckets import Buckets
+from dedup.arrays import Array, run_positions
 
-# The number of buckets starts low because a crawl with one index per host may have many small ones.
-# It stops growing at the end: rebuilding the table would take long, and long buckets are fast too.
-_FIRST_BITS, _LAST_BITS = 6, 11
-_ROWS_OF_A_BUCKET = 256
-# So that a tag takes at most 4 bytes.
-_COMPARED_BITS = _FIRST_BITS + 32
-# Up to so many keys, buckets are swept one by one.
-_FEW_KEYS = 32
+# A run is merged with the one before it, unless that is so many times as long.
+_RATIO = 16
+_SHORTEST_RUN = 1 << 10
+_BITS = np.uint64(32)
+_POSITION = np.uint64(2**32 - 1)
 
 
 class KeyTable:
-    """A multimap from keys to positions.
+    """A multimap from keys, uint64, to positions up to 2**32 - 2: 8 bytes for each of them.
 
-    The lowest bits of a key choose its bucket; the next bits are stored there as its tag. Together
-    up to 38 bits are compared, so a look-up may also return rows of other keys.
+    Only the lowest 32 bits of keys are compared, so a look-up may also return positions of others.
+
+    Source: Bentley, Saxe, "Decomposable Searching Problems", Journal of Algorithms 1 (1980).
     """
 
-    def __init__(self, key_bits: int) -> None:
-        self._compared_bits = min(_COMPARED_BITS, key_bits)
-        self._bits = _FIRST_BITS
-        self._buckets = self._empty()
-        self._rows = 0
+    def __init__(self) -> None:
+        # Of keys and positions, in the order of both: the key is in the high half.
+        self._runs: list[Array] = []
 
-    def _empty(self) -> Buckets:
-        return Buckets(self._bits, [np.min_scalar_type(self._tag_mask), np.uint32])
+    def add(self, keys: Array, positions: Array | int) -> None:
+        """Store *positions*, one for all or one for each, under *keys*."""
+        rows = keys << _BITS | np.asarray(positions, np.uint64)
+        rows.sort()
+        self._runs.append(rows)
+        while len(self._runs) > 1 and len(self._runs[-2]) < self._least_length():
+            rows = np.concatenate(self._runs[-2:])
+            rows.sort(kind="stable")  # fast on sorted parts
+            self._runs[-2:] = [rows]
 
-    @property
-    def _tag_mask(self) -> int:
-        return (1 << self._compared_bits - self._bits) - 1
+    def _least_length(self) -> int:
+        return max(_SHORTEST_RUN, _RATIO * len(self._runs[-1]))
 
-    def add(self, keys: Collection[int], position: int) -> None:
-        """Store *position* under each of *keys*."""
-        self._make_room(len(keys))
-        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
-        for key in keys:
-            self._buckets.append(key & mask, key >> self._bits & tag_mask, position)
+    def remove(self, keys: Array, position: int) -> None:
+        """Remove *position* from under each of *keys*, in time linear in the size of the table."""
+        rows = keys << _BITS | np.uint64(position)
+        self._runs = [run[np.isin(run, rows, invert=True)] for run in self._runs]
 
-    def add_many(self, keys: Array, positions: Array) -> None:
-        """Store each of *positions* under the key, uint64, in the same place of *keys*."""
-        self._make_room(len(keys))
-        buckets, tags = self._places(keys)
-        self._buckets.extend(buckets, tags, positions)
+    def renumber(self, positions: Array, is_kept: Array) -> None:
+        """Replace each position by ``positions[position]``, in the same order; drop some.
 
-    def remove(self, keys: Collection[int], position: int) -> None:
-        """Remove *position* from under each of *keys*."""
-        tags, positions = self._buckets.columns
-        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
-        for key in keys:
-            run = self._buckets.run(key & mask)
-            equal = (positions[run] == position) & (tags[run] == (key >> self._bits & tag_mask))
-            if equal.any():
-                self._buckets.remove(key & mask, run.start + int(equal.argmax()))
-                self._rows -= 1
-
-    def _make_room(self, rows: int) -> None:
-        self._rows += rows
-        while self._bits < _LAST_BITS and self._rows > _ROWS_OF_A_BUCKET << self._bits:
-            self._double()
-
-    def _double(self) -> None:
-        """Double the buckets: the lowest bit of a tag becomes the bucket's highest."""
-        places = self._buckets.rows()
-        numbers = np.arange(1 << self._bits)
-        _, sizes = self._buckets.runs(numbers)
-        tags, positions = (column[places] for column in self._buckets.columns)
-        keys = np.repeat(numbers, sizes) | (tags & 1).astype(np.intp) << self._bits
-        self._bits += 1
-        self._buckets = self._empty()
-        tag_type = self._buckets.columns[0].dtype
-        self._buckets.fill(keys, (tags >> 1).astype(tag_type), positions)
-
-    def renumber(self, positions: Array) -> None:
-        """Replace every position by ``positions[position]``, uint32."""
-        rows = self._buckets.rows()
-        column = self._buckets.columns[1]
-        column[rows] = positions[column[rows]]
-
-    def positions(
-        self, keys: Iterable[int], most: int | None = None, pages: Array | None = None
-    ) -> Array:
-        """Return the unique positions under any of *keys*, sorted, uint32.
-
-        With *most*, only that many per key: those with the highest ``pages[position]``.
+        Both arrays are by position: uint64, and bool.
         """
-        wanted = set(keys)
-        if len(wanted) > _FEW_KEYS and most is None:
-            numbers = np.fromiter(wanted, np.uint64, len(wanted))
-            _, positions = self.postings(*self.runs(numbers))
-            return sort_unique(positions)
-        tags, positions = self._buckets.columns
-        mask, tag_mask, tag_type = (1 << self._bits) - 1, self._tag_mask, tags.dtype.type
-        found = []
-        for key in wanted:
-            run = self._buckets.run(key & mask)
-            [equal] = (tags[run] == tag_type(key >> self._bits & tag_mask)).nonzero()
-            if len(equal):
-                under_key = positions[run][equal]
-                if most is not None and pages is not None and len(under_key) > most:
-                    newest = np.argpartition(pages[under_key], -most)[-most:]
-                    under_key = under_key[newest]
-                found.append(under_key)
-        return sort_unique(np.concatenate(found)) if found else positions[:0]
+        for number, run in enumerate(self._runs):
+            rows = run[is_kept[run & _POSITION]]
+            self._runs[number] = rows >> _BITS << _BITS | positions[rows & _POSITION]
 
-    def runs(self, keys: Array) -> tuple[Array, Array, Array]:
-        """Return starts, sizes and tags of *keys*, uint64, as arguments for `postings`.
+    def find(self, keys: Array, most: int | None = None) -> tuple[Array, Array]:
+        """Return numbers of *keys* (int64) and a position under the key for each (uint32).
 
-        The sizes are those of buckets, which several keys may share.
+        They are in no particular order. With *most*, at least the highest *most* of each key.
         """
-        buckets, tags = self._places(keys)
-        return *self._buckets.runs(buckets), tags
+        numbers: list[Array] = []
+        positions: list[Array] = []
+        for run, starts, sizes in self._found(keys, most):
+            if np.count_nonzero(sizes):
+                numbers.append(np.repeat(np.arange(len(keys)), sizes))
+                positions.append(run[run_positions(starts, sizes)].astype(np.uint32))
+        if not numbers:
+            return np.empty(0, np.int64), np.empty(0, np.uint32)
+        return np.concatenate(numbers), np.concatenate(positions)
 
-    def _places(self, keys: Array) -> tuple[Array, Array]:
-        """Return the buckets and the tags of *keys*."""
-        mask = np.uint64((1 << self._bits) - 1)
-        tags = keys >> np.uint64(self._bits) & np.uint64(self._tag_mask)
-        return (keys & mask).astype(np.intp), tags.astype(self._buckets.columns[0].dtype)
+    def counts(self, keys: Array, most: int | None = None) -> Array:
+        """Return how many positions `find` returns for each of *keys*, int64."""
+        none = np.zeros(len(keys), np.int64)
+        return sum((sizes for _, _, sizes in self._found(keys, most)), none)
 
-    def postings(self, starts: Array, sizes: Array, tags: Array) -> tuple[Array, Array]:
-        """Return key numbers and the positions under these keys, in the order of the keys."""
-        places = run_positions(starts, sizes)
-        found, positions = self._buckets.columns
-        equal = found[places] == np.repeat(tags, sizes)
-        return np.repeat(np.arange(len(sizes)), sizes)[equal], positions[places[equal]]
+    def _found(self, keys: Array, most: int | None) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield each run, and where in it the rows of each of *keys* begin, and how many."""
+        first = keys << _BITS
+        ends_of_keys = np.array((first, first | _POSITION))  # there is no such position
+        for run in self._runs:
+            starts, ends = run.searchsorted(ends_of_keys)
+            if most is not None:
+                starts = np.maximum(starts, ends - most)
+            yield run, starts, ends - starts
 
     @property
     def nbytes(self) -> int:
-        return self._buckets.nbytes
+        return getsizeof(self._runs) + sum(run.nbytes for run in self._runs)
+
+
+def newest(keys: Array, pages: Array, most: int) -> Array:
+    """Return which rows have one of the highest *most* of *pages* that have the same key.
+
+    *keys*: int64, shape (n,), from 0; *pages*: shape (n,).
+    """
+    is_newest = np.ones(len(keys), np.bool_)
+    for key in np.flatnonzero(np.bincount(keys) > most).tolist():
+        rows = np.flatnonzero(keys == key)
+        is_newest[rows[np.argpartition(pages[rows], -most)[:-most]]] = False
+    return is_newest

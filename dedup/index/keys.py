@@ -1,15 +1,15 @@
 """The index over block keys: candidates share a key, and the method computes their distance."""
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from sys import getsizeof
 from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, sort_unique
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
-from dedup.index.key_table import KeyTable
+from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import KeyMethod
 from dedup.packed import Packed
 
@@ -26,12 +26,12 @@ class KeyIndex(Index):
     def __init__(self, method: KeyMethod) -> None:
         super().__init__()
         self._method = method
-        self._table = KeyTable(method.key_bits)
+        self._table = KeyTable()
         # Both by position.
         self._payloads = Packed()
         self._pages = array("I")
         self._count = 0
-        self._last: tuple[object, set[int]] | None = None
+        self._last: tuple[object, Array] | None = None
 
     def _store(self, sketch: Any, page: int) -> None:
         keys = self._keys(sketch)
@@ -46,16 +46,15 @@ class KeyIndex(Index):
         positions = np.arange(first, first + len(payloads), dtype=np.uint32)
         self._payloads.extend(payloads)
         self._pages.frombytes(pages.tobytes())
-        self._table.add_many(keys, np.repeat(positions, counts))
+        self._table.add(keys, np.repeat(positions, counts))
         self._count += len(payloads)
 
     def discard(self, sketch: Any, page: int) -> bool:
-        keys, payload = self._keys(sketch), self._method.payload(sketch)
-        candidates = self._table.positions(keys)
-        of_page = candidates[self._page_numbers()[candidates] == page].tolist()
+        _, candidates = self._find(self._keys(sketch))
+        of_page = sort_unique(candidates[self._page_numbers()[candidates] == page]).tolist()
+        payload = self._method.payload(sketch)
         positions = [position for position in of_page if self._payloads[position] == payload]
         for position in positions:
-            self._table.remove(keys, position)
             self._pages[position] = _NO_PAGE
         self._count -= len(positions)
         if len(self._pages) - self._count > self._count + _MOST_GAPS:
@@ -66,7 +65,7 @@ class KeyIndex(Index):
         """Move all stored sketches to the lowest positions, in the same order."""
         pages = self._page_numbers()
         is_stored = pages != _NO_PAGE
-        self._table.renumber(np.cumsum(is_stored, dtype=np.uint32) - np.uint32(1))
+        self._table.renumber(np.cumsum(is_stored, dtype=np.uint64) - np.uint64(1), is_stored)
         payloads, stored = Packed(), np.flatnonzero(is_stored).tolist()
         for start in range(0, len(stored), _MOVED_AT_ONCE):
             part = stored[start : start + _MOVED_AT_ONCE]
@@ -105,14 +104,25 @@ class KeyIndex(Index):
 
     def _candidates(self, sketch: Any, within: float) -> list[int]:
         """Return the positions of the candidates for *sketch*, each once."""
-        most, keys = self._method.candidates_per_key, self._keys(sketch)
-        pages = None if most is None else self._page_numbers()
-        return self._table.positions(keys, most, pages).tolist()  # type: ignore[no-any-return]
+        numbers, positions = self._find(self._keys(sketch))
+        most = self._method.candidates_per_key
+        if most is not None and len(positions) > most:
+            positions = positions[newest(numbers, self._page_numbers()[positions], most)]
+        return sort_unique(positions).tolist()  # type: ignore[no-any-return]
 
-    def _keys(self, sketch: Any) -> Collection[int]:
+    def _find(self, keys: Array) -> tuple[Array, Array]:
+        """Return numbers of *keys*, and a position of a stored sketch with the key for each."""
+        numbers, positions = self._table.find(keys)
+        if not len(positions):
+            return numbers, positions
+        is_stored = self._page_numbers()[positions] != _NO_PAGE
+        return numbers[is_stored], positions[is_stored]
+
+    def _keys(self, sketch: Any) -> Array:
         # Most sketches are queried just before they are added.
         if self._last is None or self._last[0] is not sketch:
-            self._last = (sketch, set(self._method.keys(sketch)))
+            keys = set(self._method.keys(sketch))
+            self._last = (sketch, np.fromiter(keys, np.uint64, len(keys)))
         return self._last[1]
 
     def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:

@@ -25,8 +25,8 @@ class SpotIndex(KeyIndex):
     read the long postings of common spots. It compares those pages that can still match: a page
     first met after d of the query's q spots shares at most q - d spots, and at most its own number.
 
-    The rarity of a spot is judged by the size of its bucket, which other spots may share. Any order
-    of the spots would find all matches.
+    The rarity of a spot is judged by all its postings, also those of discarded pages. Any order of
+    the spots would find all matches.
 
     Source: Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008, section 4. Unlike in its reference
     code, the bounds are exact whichever sketch is longer or was stored first, and rare spots are
@@ -37,9 +37,8 @@ class SpotIndex(KeyIndex):
         super().__init__(method)
         self._partitions = Partitions(method.max_distance)
 
-    def _keys(self, sketch: Array) -> list[int]:
-        partition = np.uint64(self._partitions.number(len(sketch)))
-        return _keys(sketch, partition).tolist()  # type: ignore[no-any-return]
+    def _keys(self, sketch: Array) -> Array:
+        return _keys(sketch, np.uint64(self._partitions.number(len(sketch))))
 
     def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         spots, sizes, payloads = super()._keys_of_many(sketches)
@@ -58,13 +57,14 @@ class SpotIndex(KeyIndex):
         ]
 
     def _candidates_in(self, partition: int, sketch: Array, within: float) -> list[int]:
-        runs = self._table.runs(_keys(sketch, np.uint64(partition)))
+        keys = _keys(sketch, np.uint64(partition))
         first, _ = self._partitions.bounds(partition)
         needed = min_shared_spots(len(sketch), first, within)
-        _, sizes, _ = runs
-        rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
-        spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
-        positions, first_met = np.unique(positions, return_index=True)
+        rarest = np.argsort(self._table.counts(keys), kind="stable")[: len(sketch) - needed + 1]
+        spots_before, positions = self._find(keys[rarest])
+        in_order = np.argsort(spots_before, kind="stable")
+        positions, first_met = np.unique(positions[in_order], return_index=True)
+        spots_before = spots_before[in_order]
         stored = self._payloads.lengths(positions) // 8
         shared_at_most = np.minimum(len(sketch) - spots_before[first_met], stored)
         bound = jaccard_distance(shared_at_most, len(sketch), stored)

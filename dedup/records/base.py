@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -24,20 +23,18 @@ class Fields:
     *content* names the field of the text, of the HTML if *is_html*, or of what a crawl has written
     there in place of it, an object, if *is_object*. If *key* is ``None``, the
     field "url" is the key where it exists; so "canonical" is what the page names as its canonical
-    URL. *encoding* must be a superset of ASCII. *with_all*: what all fields hold is wanted, too.
+    URL. *with_all*: what all fields hold is wanted, too.
     """
 
     content: str = "text"
     is_html: bool = False
     key: str | None = None
     date: str | None = None
-    encoding: str = "utf-8"
     is_object: bool = False
     with_all: bool = False
     canonical: str | None = None
 
 
-_RECORDS_COUNTED = 1_000
 DEFAULT_KEY = "url"
 DEFAULT_CANONICAL = "canonical"
 
@@ -133,13 +130,6 @@ class Format(ABC):
     def nbytes(self) -> int:
         """The total size of the files, in bytes."""
         return sum(size for size, _ in self._initial_states)
-
-    def count_at_first(self) -> float:
-        """Return about how many records there are, by the first thousand; exact if they are few."""
-        number = sum(1 for _ in islice(self.raw_records(), _RECORDS_COUNTED))
-        if number < _RECORDS_COUNTED:
-            return number
-        return number * max(1.0, self.nbytes / max(1, self.bytes_read))
 
     def _passed(self) -> Iterator[tuple[Path, int, int]]:
         """Yield each path with the bytes before it and its own; takes note of what was read."""

@@ -39,7 +39,7 @@ class Delimited(Format):
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         super().__init__(paths, fields)
-        headers = [_header(path, fields.encoding) for path in paths]
+        headers = [_header(path) for path in paths]
         self._header, self._delimiter, self._columns = headers[0]
         for path, (_, _, columns) in zip(paths, headers, strict=True):
             if columns != self._columns:
@@ -97,7 +97,6 @@ class Delimited(Format):
 
     def _reader(self, file: BinaryIO, lines: list[bytes]) -> Iterator[list[str]]:
         """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
-        encoding = self.fields.encoding
 
         def decode() -> Iterator[str]:
             first = True
@@ -105,7 +104,7 @@ class Delimited(Format):
                 lines.append(line)
                 # `parse` reports invalid bytes, since it knows their record.
                 text = (line.removeprefix(BOM_UTF8) if first else line).decode(
-                    encoding, "surrogateescape"
+                    "utf-8", "surrogateescape"
                 )
                 first = False
                 yield text
@@ -120,7 +119,7 @@ class Delimited(Format):
                     value.encode()
                 except UnicodeEncodeError as error:
                     byte = ord(value[error.start]) & 0xFF
-                    raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
+                    raise RecordError(f"not utf-8 (byte 0x{byte:02x})") from error
         all_fields = dict(zip(self._columns, row, strict=True)) if row else {}
         return record_of(content, key or None, date, self.fields, all_fields, canonical)
 
@@ -147,7 +146,7 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
         csv.field_size_limit(limit)
 
 
-def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
+def _header(path: Path) -> tuple[bytes, str, list[str]]:
     """Return the first line of *path*, its delimiter and the names of the columns."""
     try:
         with reading(path) as (file, _):
@@ -157,9 +156,9 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     if len(line) > _LONGEST_HEADER:
         raise RecordError(f"{path}, header: more than {_LONGEST_HEADER >> 20} MB")
     try:
-        text = line.removeprefix(BOM_UTF8).decode(encoding)
+        text = line.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
-        raise RecordError(f"{path}, header: not {encoding} ({error.reason})") from error
+        raise RecordError(f"{path}, header: not utf-8 ({error.reason})") from error
     delimiter = max(_DELIMITERS, key=text.count)
     try:
         names = next(csv.reader([text], delimiter=delimiter), [])

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections import deque
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -24,16 +23,9 @@ class Folder(Format):
 
     name = "folder"
 
-    def __init__(
-        self, paths: Sequence[Path], fields: Fields, *, follow_links: bool = False
-    ) -> None:
-        """List the files, including those behind links if *follow_links*.
-
-        A folder that several links lead to is read once.
-        """
-        listings = [(folder, *_names_in(folder, follow_links=follow_links)) for folder in paths]
+    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
+        listings = [(folder, *_names_in(folder)) for folder in paths]
         self._names = [(folder, name) for folder, names, _ in listings for name in names]
-        self._state_of = os.stat if follow_links else os.lstat  # notices a file that becomes a link
         self.links_left_out = sum(links for _, _, links in listings)
         names = [name for _, name in self._names]
         if len(paths) > 1 and len(set(names)) < len(names):
@@ -57,7 +49,7 @@ class Folder(Format):
         return [folder / name for folder, name in self._names]
 
     def _states(self) -> list[tuple[int, int]]:
-        return [(state.st_size, state.st_mtime_ns) for state in map(self._state_of, self._files())]
+        return [(state.st_size, state.st_mtime_ns) for state in map(os.lstat, self._files())]
 
     @property
     def has_html(self) -> bool:
@@ -70,9 +62,6 @@ class Folder(Format):
         for (folder, name), state in zip(self._names, self._initial_states, strict=True):
             digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]
-
-    def count_at_first(self) -> float:
-        return len(self._names)
 
     def raw_records(self) -> Iterator[RawRecord]:
         self.bytes_read = 0
@@ -92,10 +81,9 @@ class Folder(Format):
         if path.suffix.lower() in HTML:
             return Record(decode_html(content), True, data[1], date)
         try:
-            text = content.decode(self.fields.encoding).removeprefix("\ufeff")
+            text = content.decode().removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            encoding = self.fields.encoding
-            raise RecordError(f"not {encoding} ({error.reason} at {error.start})") from error
+            raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
         return Record(text, False, data[1], date)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
@@ -119,31 +107,21 @@ class Folder(Format):
         return size
 
 
-def _names_in(folder: Path, *, follow_links: bool) -> tuple[list[str], int]:
+def _names_in(folder: Path) -> tuple[list[str], int]:
     """Return the sorted paths of the files below *folder*, and the number of skipped links."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
     names: list[str] = []
     skipped_links = 0
-    visits: set[tuple[int, int]] = set()
-    # Real folders come first, so that a link to one of them adds nothing.
-    folders, links = deque([folder]), deque[Path]()
-    while folders or links:
-        current = folders.popleft() if folders else links.popleft()
-        state = current.stat()
-        if (state.st_dev, state.st_ino) in visits:
-            continue
-        visits.add((state.st_dev, state.st_ino))
-        with os.scandir(current) as unsorted:
-            entries = sorted(unsorted, key=lambda entry: entry.name)
-        for entry in entries:
-            path = Path(entry.path)
-            is_folder = os.path.isdir(path)  # follows links, and never raises
-            is_page = path.suffix.lower() in HTML + TEXT and os.path.isfile(path)
-            if entry.name.startswith(".") or not (is_folder or is_page):
-                continue
-            if entry.is_symlink() and not follow_links:
-                skipped_links += 1
-            elif is_folder:
-                (links if entry.is_symlink() else folders).append(path)
-            else:
+    for current, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        pages = [name for name in files if Path(name).suffix.lower() in HTML + TEXT]
+        for name in (*folders, *pages):
+            path = Path(current, name)
+            if path.is_symlink():
+                skipped_links += path.exists()
+            elif path.is_file() and not name.startswith("."):
                 names.append(path.relative_to(folder).as_posix())
     return sorted(names), skipped_links

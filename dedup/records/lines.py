@@ -57,9 +57,9 @@ class JsonLines(Format):
     def parse(self, data: bytes) -> Record:
         fields = self.fields
         try:
-            value = json.loads(data.decode(fields.encoding))
+            value = json.loads(data.decode())
         except UnicodeDecodeError as error:
-            raise RecordError(f"not {fields.encoding} ({error.reason} at {error.start})") from error
+            raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
         except (ValueError, RecursionError) as error:
             hint = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
             raise RecordError(f"not JSON ({error}){hint}") from error
@@ -79,7 +79,7 @@ class JsonLines(Format):
         with writing(file, path) as output:
             for raw, is_unique in zip(self.raw_records(), keep, strict=True):
                 if is_unique:
-                    data = without_verdict(raw.data, self.fields.encoding)
+                    data = without_verdict(raw.data)
                     output.write(data)
                     if not data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
@@ -91,20 +91,19 @@ def _dropped_item(value: dict[str, Any]) -> dict[str, Any] | None:
     return item if isinstance(item, dict) and value.keys() >= _DROPPED else None
 
 
-def without_verdict(line: bytes, encoding: str) -> bytes:
+def without_verdict(line: bytes) -> bytes:
     """Return *line* as the feed would have it: of one of dropped items, only the item."""
     if b'"dropped"' not in line:
         return line
     try:
-        value = json.loads(line.decode(encoding))
+        value = json.loads(line.decode())
     except (ValueError, RecursionError):  # what could not be compared is kept as it is
         return line
     item = _dropped_item(value) if isinstance(value, dict) else None
     if item is None:
         return line
-    is_utf8 = codecs.lookup(encoding).name == "utf-8"
     # What is no character is escaped, as in JSON.
-    return json.dumps(item, ensure_ascii=not is_utf8).encode(encoding, "backslashreplace")
+    return json.dumps(item, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:

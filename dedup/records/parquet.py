@@ -70,9 +70,6 @@ class Parquet(Format):
         for name in filter(None, self._columns):
             check_column(name, names, source)
 
-    def count_at_first(self) -> float:
-        return float(sum(_open(path).metadata.num_rows for path in self.paths))
-
     def raw_records(self) -> Iterator[RawRecord]:
         for path, before, size_of_file in self._passed():
             number = 0

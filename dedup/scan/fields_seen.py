@@ -50,7 +50,7 @@ class FieldsSeen:
         """Raise RecordError if there is no record, or if none so far has a field."""
         if not self._records:
             links = self._links
-            but = f", but {count_of(links, 'link')}, which --follow-links follows" if links else ""
+            but = f", but {count_of(links, 'link')}, which are not followed" if links else ""
             paths = ", ".join(map(str, self._paths))
             raise RecordError(f"there is no record in {paths}{but}")
         none = f"none of the first {count_of(self._records, 'record')}"

@@ -22,7 +22,7 @@ from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.fields_seen import FieldsSeen
 from dedup.spark.columns import Columns, column
 from dedup.spark.components import cut
-from dedup.spark.judge import Batches, Step, judge
+from dedup.spark.judge import Batches, judge
 from dedup.spark.reading import BAD, READ, UNREAD, WITHOUT_SCOPE, RowReader, Rows
 from dedup.spark.session import clear_errors
 
@@ -304,18 +304,15 @@ def _write(job: Job, kept: DataFrame) -> None:
         kept.write.parquet(job.output)
         return
     is_packed = all(name.lower().endswith(".gz") for name in job.inputs.files)
-    items = kept.mapInArrow(_items_of_lines(job.reader.reader.format.fields.encoding), kept.schema)
+    items = kept.mapInArrow(_items_of_lines, kept.schema)
     lines = items.select(F.col("value").cast("string"))
     lines.write.text(job.output, compression="gzip" if is_packed else "none", lineSep="\n")
 
 
-def _items_of_lines(encoding: str) -> Step:
-    def convert(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            lines = [without_verdict(line, encoding) for line in batch["value"].to_pylist()]
-            yield pa.RecordBatch.from_arrays([pa.array(lines, pa.binary())], ["value"])
-
-    return convert
+def _items_of_lines(batches: Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        lines = [without_verdict(line) for line in batch["value"].to_pylist()]
+        yield pa.RecordBatch.from_arrays([pa.array(lines, pa.binary())], ["value"])
 
 
 def _write_clusters(judged: DataFrame, folder: str) -> None:

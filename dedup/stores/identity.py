@@ -34,6 +34,6 @@ def check_identity(
         "Its job goes on: use the settings that it began with, or remove its JOBDIR"
         if is_resumed
         else "Use another one (DEDUP_INDEX), start afresh (-a dedup_reset=1), or convert it (dedup "
-        "reindex)"
+        "ledger)"
     )
     raise LedgerError(f"{name} was made with other settings: {told}. {ways}")

@@ -3,14 +3,21 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from dedup.evidence import NORMAL
 from dedup.limits import shorten_url
+from dedup.methods import METHODS
+from dedup.methods.arguments import check_arguments
+from dedup.methods.base import Method
 from dedup.record import PageRecord, RecordColumns
+from dedup.rule import SHORT, Rule
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.base import DIFFERENCE, DuplicateNote
+from dedup.stores.identity import OTHERS
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import KIND
 from dedup.stores.tables import columns_since, text_of
@@ -116,6 +123,41 @@ class LedgerReader:
                 Crawl._make((*values, report and json.loads(report)))
                 for *values, report in list(self._rows(f"{query} ORDER BY id"))
             ]
+
+    @cached_property
+    def _crawls(self) -> list[Crawl]:
+        return self.crawls()
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """Return a setting of the last crawl whose report tells it."""
+        values = (crawl.setting(name) for crawl in reversed(self._crawls))
+        return next((value for value in values if value is not None), default)
+
+    @property
+    def method(self) -> Method | None:
+        """The method of the sketches, with the threshold of the last crawl that tells one.
+
+        ``None`` if it is not one of ours.
+        """
+        identity = self.identity
+        kind = METHODS.get(identity["method"])
+        if kind is None or kind.version != identity["version"]:
+            return None
+        others = ("method", "version", "lexicon", "secret", "simplify_chinese", *OTHERS)
+        arguments = {name: value for name, value in identity.items() if name not in others}
+        if (distance := self.setting("DEDUP_MAX_DISTANCE")) is not None:
+            arguments["max_distance"] = distance
+        try:
+            check_arguments(kind, arguments)
+            return kind(**arguments)
+        except (TypeError, ValueError):
+            return None
+
+    @property
+    def rule(self) -> Rule:
+        """The rule by which the last crawl judged."""
+        has_evidence = self.setting("DEDUP_EVIDENCE", True) not in (False, "off")
+        return Rule(self.setting("DEDUP_MIN_TOKENS", SHORT), NORMAL if has_evidence else None)
 
     @property
     def last(self) -> int:

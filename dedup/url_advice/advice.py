@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
-Rule = Mapping[str, Any]
-"""An entry of a rule file for duplicate-url-discarder."""
+from dedup.wilson import wilson
 
 LEAST_COMPARED = 5
 """The fewest compared pages that a rule needs."""
@@ -20,10 +18,9 @@ class Advice:
     """A part of URLs, and how the content of pages depended on it.
 
     *kind* says what *name* is: a "parameter" of the query, "parameters" that come together
-    (separated by commas), a "path-parameter" (``;sid=1``), a "segment" of the path, an "index"
-    page, a last "slash", a "suffix" of the last segment, a "version" (any in this place), a "value"
-    (this one in this place), a "host" (with its scheme). A URL is compared with the URL without
-    the part; if the part is a value or host, with the URL that has *other* in its place.
+    (separated by commas), an "index" page, a last "slash", a "version" (any in this place), a
+    "value" (this one in this place), a "host" (with its scheme). A URL is compared with the URL
+    without the part; if the part is a value or host, with the URL that has *other* in its place.
 
     *pages*: the number of URLs with the part. *compared*: the number of URLs that a crawl could
     skip, since another URL differs in this part only. *agreed*: how many of these have the content
@@ -47,8 +44,8 @@ class Advice:
     is_advised: bool
     examples: tuple[tuple[str, str], ...]
     counterexamples: tuple[tuple[str, str], ...]
-    discarder: Rule | None
-    deny: str | None
+    discarder: Mapping[str, Any] | None = None
+    deny: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +82,5 @@ def is_advised(agreed: int, compared: int) -> bool:
 
 
 def confidence(agreed: int, compared: int) -> float:
-    """Return the lower bound of a share, 0 to 1, if *agreed* of *compared* cases agreed.
-
-    >>> round(confidence(5, 5), 2), round(confidence(40, 40), 2), confidence(0, 0)
-    (0.57, 0.91, 0.0)
-
-    Source: Wilson, "Probable Inference", JASA 22, 1927; at 95 %.
-    """
-    if not compared:
-        return 0.0
-    share, z2 = agreed / compared, 1.96**2
-    margin = sqrt(z2 * (share * (1 - share) + z2 / (4 * compared)) / compared)
-    return max(0.0, (share + z2 / (2 * compared) - margin) / (1 + z2 / compared))
+    """Return the lower bound of a share, 0 to 1, if *agreed* of *compared* cases agreed."""
+    return wilson(agreed / compared, compared)[0] if compared else 0.0

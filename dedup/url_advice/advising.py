@@ -11,34 +11,62 @@ WWW 2007. They mine rules from a list of URLs and test them on sample pages; her
 all pages are known.
 """
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, combinations, islice
+from typing import Any, NamedTuple
 
-from dedup.url_advice.advice import Advice, Effect, UrlAdvice
-from dedup.url_advice.pages import Pages
-from dedup.url_advice.parts import Finding, Parts
-from dedup.url_advice.rules import CanonicalUrls, deny_rule, hosts_of, parameters_of
-from dedup.url_advice.sameness import Near
-from dedup.url_advice.urls import Url
+from dedup.url_advice.advice import (
+    LEAST_COMPARED,
+    Advice,
+    Effect,
+    UrlAdvice,
+    confidence,
+    is_advised,
+)
+from dedup.url_advice.pages import Near, Pages
+from dedup.url_advice.urls import Part, Url, deny_rule, in_any_folder, parts_of, without
 
 _MOST_ADVICE = 40
 _LEAST_SEEN = 2
 # Below this confidence, the part selects the content.
 _LEAST_SHOWN_CONFIDENCE = 0.5
+# Where to look for examples.
+_PAIRS_OF_A_CLASS = 100
+# Each part costs time, and a hostile site could have any number.
+_MOST_PARTS = 20
+_MOST_PARTS_OF_ALL = 1_000_000
+_MOST_SIBLINGS = 64
+_NUMBERS = re.compile(r"(\d+)")
+
+
+class _Finding(NamedTuple):
+    """A part with its advice, and the URLs that have it; a rule *may_bar* these *members*."""
+
+    part: Part
+    advice: Advice
+    members: set[Url]
+    may_bar: bool
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        advice = self.advice
+        return (not advice.is_advised, -advice.agreed, *self.part, advice.other or "")
 
 
 def url_advice(
     pages: Iterable[tuple[str, Hashable]],
     near: Near = lambda pairs: (),
-    incomplete: Collection[str] = (),
+    *,
+    with_rules: bool = True,
 ) -> UrlAdvice:
     """Return the parts of URLs that never changed the content, from pairs of URL and content.
 
     Pages are the same if their contents are equal, or near each other: *near* takes pairs of
-    contents and returns those that are near. ``None`` is an unknown content, unlike any other. The
-    hosts in *incomplete* have more URLs than *pages*; there are no rules for them.
+    contents and returns those that are near. ``None`` is an unknown content, unlike any other.
+    *with_rules*: *pages* are all that there are, so that rules can be given.
 
     A rule is advised if at least five URLs could be compared and none disagreed, or if the
     confidence is above 0.9. A deny expression is given only if every page that it bars has the same
@@ -53,55 +81,142 @@ def url_advice(
     '^https?://shop\\\\.example/[^#]*[?&]ref(?:[=&#]|$)'
     """
     crawl = Pages(pages, near)
-    candidates = list(Parts(crawl).findings())
-    findings = [
+    candidates = list(_findings(crawl, LEAST_COMPARED))
+    shown = [
         finding
         for finding in candidates
         if finding.advice.is_advised or finding.advice.confidence >= _LEAST_SHOWN_CONFIDENCE
     ]
-    best = sorted(findings, key=lambda finding: finding.rank)[:_MOST_ADVICE]
-    advice, with_deny = _add_deny_rules(best, crawl, incomplete)
-    advice, with_discarder = _check_discarder_rules(advice, crawl, incomplete)
+    best = sorted(shown, key=lambda finding: finding.rank)[:_MOST_ADVICE]
+    advice, with_deny = [finding.advice for finding in best], Effect(0, 0)
+    with_discarder = Effect(0, 0)
+    if with_rules:
+        advice, with_deny = _add_deny_rules(best, crawl)
+        advice, with_discarder = _add_discarder_rules(advice, crawl)
     nearest = None
     if not any(item.is_advised for item in advice):
         # Where no part can be judged, one that is seen twice is better than none.
-        nearest = _nearest(candidates) or _nearest(Parts(crawl, least=_LEAST_SEEN).findings())
+        nearest = _nearest(candidates) or _nearest(_findings(crawl, _LEAST_SEEN))
     return UrlAdvice(len(crawl.urls), tuple(advice), with_deny, with_discarder, nearest)
 
 
-def _nearest(findings: Iterable[Finding]) -> Advice | None:
+def _nearest(findings: Iterable[_Finding]) -> Advice | None:
     """Return the advice that has most to be said for it, ``None`` if there is none."""
     said = (finding.advice for finding in findings if finding.advice.agreed)
     return max(said, key=lambda advice: (advice.confidence, advice.name), default=None)
 
 
-def _add_deny_rules(
-    findings: Iterable[Finding], pages: Pages, incomplete: Collection[str]
-) -> tuple[list[Advice], Effect]:
+def _findings(crawl: Pages, least: int) -> Iterator[_Finding]:
+    """Yield the parts with *least* comparable URLs or more, without rules."""
+    urls_of: dict[Part, list[Url]] = defaultdict(list)
+    for url in _with_few_parts(crawl.urls):
+        for part in parts_of(url):
+            urls_of[part].append(url)
+    for part, urls in urls_of.items():
+        if len(urls) >= least:
+            yield from _finding_without(part, urls, crawl, least)
+    yield from _findings_of_siblings(crawl, least)
+
+
+def _finding_without(
+    part: Part, urls: Collection[Url], crawl: Pages, least: int
+) -> Iterator[_Finding]:
+    """Yield the finding about *part* of *urls*, unless too few of them can be compared."""
+    bases: dict[Url, list[Url]] = defaultdict(list)
+    for url in urls:
+        bases[without(url, part)].append(url)
+    # A base that is no page of the crawl gives no evidence.
+    classes = [[*own, base] if base in crawl.urls else own for base, own in bases.items()]
+    if sum(map(len, classes)) - len(classes) < least:
+        return
+    compared, agreed = crawl.evidence(classes)
+    alone = len(urls) - sum(len(own) for base, own in bases.items() if base in crawl.urls)
+    pairs = (pair for own in classes for pair in islice(combinations(own, 2), _PAIRS_OF_A_CLASS))
+    advice = _advice(crawl, part, None, len(urls), compared, agreed, alone, pairs)
+    # Barring a page without an equal counterpart would lose its content.
+    yield _Finding(part, advice, set(urls), not alone and agreed == compared)
+
+
+def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
+    """Yield the folders and hosts that repeat another one, page by page.
+
+    Each is compared with the later one with which it has most equal contents.
+    """
+    members: dict[Part, dict[Url, Url]] = defaultdict(dict)
+    for url in crawl.urls:
+        for part, base in in_any_folder(url):
+            members[part][base] = url
+    # Few pages first, http before https, old versions before new ones.
+    parts = sorted(
+        (part for part, urls in members.items() if len(urls) >= least),
+        key=lambda part: (
+            len(members[part]), part.name.startswith("https:"), _natural(part.name), part
+        ),
+    )  # fmt: skip
+    places: dict[Url, list[int]] = defaultdict(list)
+    for number, part in enumerate(parts):
+        for base in members[part]:
+            places[base].append(number)
+    common, equal = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for base, numbers in places.items():
+        by_number = {n: crawl.contents[members[parts[n]][base]] for n in numbers[-_MOST_SIBLINGS:]}
+        for pair in combinations(by_number, 2):
+            common[pair] += 1
+            equal[pair] += by_number[pair[0]] == by_number[pair[1]]
+    best: dict[int, tuple[int, int]] = {}
+    for (number, other), count in common.items():
+        if count >= LEAST_COMPARED:
+            # On a tie the latest wins: it is the one that the others repeat.
+            best[number] = max(best.get(number, (-1, -1)), (equal[number, other], other))
+    for number, (_, other) in sorted(best.items()):
+        own, others = members[parts[number]], members[parts[other]]
+        both = [(url, others[base]) for base, url in own.items() if base in others]
+        crawl.compare((crawl.contents[url], crawl.contents[its]) for url, its in both)
+        agreed = sum(crawl.are_same(*pair) for pair in both)
+        name, alone = parts[other].name, len(own) - len(both)
+        advice = _advice(crawl, parts[number], name, len(own), len(both), agreed, alone, both)
+        may_bar = advice.is_advised and agreed == len(own)
+        yield _Finding(parts[number], advice, set(own.values()), may_bar)
+
+
+def _advice(
+    crawl: Pages,
+    part: Part,
+    other: str | None,
+    pages: int,
+    compared: int,
+    agreed: int,
+    alone: int,
+    pairs: Iterable[tuple[Url, Url]],
+) -> Advice:
+    sure, advised = round(confidence(agreed, compared), 4), is_advised(agreed, compared)
+    numbers = pages, compared, agreed, alone, sure, advised
+    examples, counterexamples = crawl.examples(pairs)
+    return Advice(part.kind, part.name, other, part.host_alone, *numbers, examples, counterexamples)
+
+
+def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Advice], Effect]:
     """Return the advice with deny expressions, and their effect together.
 
     Together, they leave for each barred page one with the same content.
     """
-    remaining = Counter(pages.contents.values())
+    remaining = Counter(crawl.contents.values())
     barred_urls, barred_contents = set[Url](), set[int]()
     advice = []
     for finding in findings:
         deny = None
-        if finding.may_bar:
-            losses = Counter(pages.contents[url] for url in finding.members - barred_urls)
+        if finding.may_bar and finding.advice.is_advised:
+            losses = Counter(crawl.contents[url] for url in finding.members - barred_urls)
             remaining.subtract(losses)
             last_copies = {content for content in losses if not remaining[content]}
             dependants = (
                 neighbour
                 for content in last_copies
-                for neighbour in pages.sameness.neighbours(content)
+                for neighbour in crawl.neighbours(content)
                 if neighbour in barred_contents
             )
-            if all(
-                pages.sameness.is_in(content, remaining)
-                for content in chain(last_copies, dependants)
-            ):
-                deny = _deny_rule(finding, pages, incomplete)
+            if all(crawl.is_in(content, remaining) for content in chain(last_copies, dependants)):
+                deny = _deny_rule(finding, crawl)
             if deny:
                 barred_urls |= finding.members
                 barred_contents |= losses.keys()
@@ -111,40 +226,72 @@ def _add_deny_rules(
     return advice, Effect(len(barred_urls), 0)
 
 
-def _deny_rule(finding: Finding, pages: Pages, incomplete: Collection[str]) -> str | None:
+def _deny_rule(finding: _Finding, crawl: Pages) -> str | None:
     """Return the expression that bars exactly the members, ``None`` if there is none."""
-    deny = deny_rule(finding.part)
-    if deny is None or finding.part.host_alone in incomplete:
+    part = finding.part
+    if (deny := deny_rule(part)) is None:
         return None
-    return deny if pages.bars_only(deny, finding.part, finding.members) else None
+    bars = re.compile(deny).search
+    barred = {url for url in crawl.by_host[part.host_alone] if bars(crawl.urls[url])}
+    return deny if barred == finding.members else None
 
 
-def _check_discarder_rules(
-    all_advice: Iterable[Advice], pages: Pages, incomplete: Collection[str]
-) -> tuple[list[Advice], Effect]:
-    """Remove rules that lose more together than alone, and those for *incomplete* hosts.
+def _add_discarder_rules(all_advice: Iterable[Advice], crawl: Pages) -> tuple[list[Advice], Effect]:
+    """Return the advice with rules for duplicate-url-discarder, and their effect together.
 
-    Return the advice and the effect of the remaining rules together.
+    They are for parameters; a rule that loses more beside the others than alone is not given.
     """
-    canonical = CanonicalUrls(pages.urls)
+    forms: dict[Url, Url] = {}
+    members: dict[Url, list[Url]] = {}
     skips = losses = 0
-    checked = []
-    for advice in all_advice:
-        rule = advice.discarder
-        if rule and hosts_of(rule) & set(incomplete):
-            advice = replace(advice, discarder=None)
-        elif rule:
-            changes = canonical.changes(rule, pages.urls_of(hosts_of(rule), parameters_of(rule)))
-            before, after = canonical.classes(changes)
-            (compared, agreed), (compared_then, agreed_then) = (
-                pages.evidence(classes.values()) for classes in (before, after)
-            )
-            losses_of_rule = compared_then - agreed_then - (compared - agreed)
-            if losses_of_rule <= advice.compared - advice.agreed:
-                canonical.apply(changes, after)
-                skips += compared_then - compared
-                losses += losses_of_rule
-            else:
-                advice = replace(advice, discarder=None)
-        checked.append(advice)
-    return checked, Effect(skips, losses)
+    advice = []
+    for item in all_advice:
+        names = item.name.split(",") if item.kind == "parameters" else [item.name]
+        if not (item.is_advised and item.kind in ("parameter", "parameters")):
+            advice.append(item)
+            continue
+        changes = {}
+        # As duplicate-url-discarder matches hosts.
+        for url in chain(crawl.by_host[item.host], crawl.by_host["www." + item.host]):
+            form = forms.get(url, url)
+            if (new := form.without_parameters(names)) != form:
+                changes[url] = new
+        touched = {*changes.values(), *(forms.get(url, url) for url in changes)}
+        before = {f: members.get(f, [f] if f in crawl.urls else []) for f in touched}
+        after = {form: [u for u in urls if u not in changes] for form, urls in before.items()}
+        for url, form in changes.items():
+            after[form].append(url)
+        (compared, agreed), (compared_then, agreed_then) = (
+            crawl.evidence(classes.values()) for classes in (before, after)
+        )
+        lost = compared_then - agreed_then - (compared - agreed)
+        if lost <= item.compared - item.agreed:
+            forms.update(changes)
+            members.update(after)
+            skips += compared_then - compared
+            losses += lost
+            rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
+            item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": names})
+        advice.append(item)
+    return advice, Effect(skips, losses)
+
+
+def _with_few_parts(urls: Collection[Url]) -> list[Url]:
+    """Return *urls* without those with most parts, if all parts together are too many."""
+    counts = Counter(url.number_of_parts for url in urls)
+    most = total = 0
+    for number, count in sorted(counts.items()):
+        total += number * count
+        if number > _MOST_PARTS or total > _MOST_PARTS_OF_ALL:
+            break
+        most = number
+    return [url for url in urls if url.number_of_parts <= most]
+
+
+def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return a key by which v1.10 comes after v1.9."""
+    return tuple(
+        # Not as an int: Python refuses to parse more than 4,300 digits.
+        (False, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (True, 0, part)
+        for part in _NUMBERS.split(name)
+    )

@@ -7,7 +7,6 @@ from dedup.limits import LONGEST_URL
 from dedup.methods.base import Method
 from dedup.url_advice.advice import UrlAdvice
 from dedup.url_advice.advising import url_advice
-from dedup.url_advice.urls import Url
 
 MOST_URLS = 100_000
 """The number of URLs that are remembered."""
@@ -36,9 +35,8 @@ class Contents:
 
     Two contents of the same scope are the same if their texts are equal, or their sketches are
     within the threshold of *method*. The detector's verdicts do not count: they depend on the order
-    of the pages. Without a method, sketches are not compared. There are no rules for a host unless
-    all of its URLs are known, and none at all unless *is_whole*: an unknown URL may be the only
-    page of its kind.
+    of the pages. Without a method, sketches are not compared. There are no rules unless all URLs
+    are known and *is_whole*: an unknown URL may be the only page of its kind.
     """
 
     def __init__(self, method: Method | None = None, *, is_whole: bool = True) -> None:
@@ -50,20 +48,16 @@ class Contents:
         self._scopes: list[str] = []
         self._payloads: list[bytes | None] = []
         self._originals: dict[int, tuple[str, Hashable]] = {}
-        # Hosts of which only some URLs are remembered.
-        self._incomplete: set[str] = set()
-        self._hosts: set[str] | None = None
 
     def add(self, url: str, content: Content | None) -> None:
         """Note that *url* has *content*, ``None`` for an unknown one.
 
         If a URL is given several contents that are not past, its content is unknown.
         """
-        if len(url) > LONGEST_URL:
-            self._skip_long(url)
+        if not url.startswith(("http://", "https://")):
             return
-        if url not in self._urls and len(self._urls) >= MOST_URLS:
-            self._forget(url)
+        if len(url) > LONGEST_URL or (url not in self._urls and len(self._urls) >= MOST_URLS):
+            self._is_whole = False
             return
         before = self._urls.get(url, _PAST)
         if content and content.is_past:
@@ -75,27 +69,7 @@ class Contents:
     def advice(self) -> UrlAdvice:
         """Return the parts of the URLs that never changed the content."""
         pages = ((url, None if n in (_UNKNOWN, _PAST) else n) for url, n in self._urls.items())
-        incomplete = self._incomplete if self._is_whole else self._known_hosts()
-        return url_advice(pages, self._near, incomplete)
-
-    def _skip_long(self, url: str) -> None:
-        """Give up the rules for the host of a URL that is too long to remember."""
-        parts = Url.parse(url[:LONGEST_URL])
-        if parts and len(self._incomplete) < MOST_URLS:
-            self._incomplete.add(parts.host)
-        elif parts:
-            self._is_whole = False
-
-    def _forget(self, url: str) -> None:
-        if self._hosts is None:
-            self._hosts = self._known_hosts()
-        parts = Url.parse(url)
-        # A rule for example.com holds for www.example.com too.
-        if parts and {parts.host, parts.host.removeprefix("www.")} & self._hosts:
-            self._incomplete.add(parts.host)
-
-    def _known_hosts(self) -> set[str]:
-        return {url.host for url in map(Url.parse, self._urls) if url}
+        return url_advice(pages, self._near, with_rules=self._is_whole)
 
     def _number(self, content: Content) -> int:
         key = content.scope, content.text

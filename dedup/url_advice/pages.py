@@ -1,62 +1,50 @@
 """The URLs of a crawl, and which of them have the same content."""
 
-import re
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import chain, product
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from operator import itemgetter
+from typing import Any
 
-from dedup.url_advice.sameness import Near, Sameness
-from dedup.url_advice.urls import Part, Url
+from dedup.url_advice.urls import Url
+
+Near = Callable[[Collection[tuple[Any, Any]]], Iterable[tuple[Any, Any]]]
+"""Takes pairs of different contents; returns those that are near each other."""
+
+_PAIRS_AT_ONCE = 1 << 16
+# In a class of URLs with more contents than this, only equal contents are the same: such contents
+# change with each visit, and there would be too many pairs.
+_MOST_CONTENTS = 16
 
 
 class Pages:
-    """The URLs of a crawl in alphabetical order, and their contents.
+    """The URLs of a crawl in alphabetical order, each as written, and their contents, as numbers.
 
-    *urls* has each URL as written, *contents* its content as a number; *sameness* compares those.
+    Nearness is not transitive: a may be near b and b near c, but a not near c.
     """
 
     def __init__(self, pages: Iterable[tuple[str, Hashable]], near: Near) -> None:
         """Take pairs of a URL and its content, ``None`` if that is unknown; *near*: see `Near`."""
         self.urls: dict[Url, str] = {}
         self.contents: dict[Url, int] = {}
-        self._by_host: dict[str, list[Url]] = defaultdict(list)
-        self._texts: dict[str, list[str]] = defaultdict(list)
-        self._by_parameter: dict[tuple[str, str], list[Url]] = defaultdict(list)
-        contents: list[Hashable] = []
+        self.by_host: dict[str, list[Url]] = defaultdict(list)
+        self._near = near
+        self._neighbours: dict[int, set[int]] = defaultdict(set)
+        self._contents: list[Hashable] = []
         numbers: dict[Hashable, int] = {}
         for text, content in sorted(pages, key=itemgetter(0)):
             if not (url := Url.parse(text)):
                 continue
-            number = (
-                len(contents) if content is None else numbers.setdefault(content, len(contents))
-            )
-            if number == len(contents):
-                contents.append(content)
+            new = len(self._contents)
+            number = new if content is None else numbers.setdefault(content, new)
+            if url in self.urls and self.contents[url] != number:
+                number, content = new, None  # written in two ways, with two contents
+            if number == new:
+                self._contents.append(content)
             if url not in self.urls:
                 self.urls[url] = text
-                self.contents[url] = number
-                self._by_host[url.host].append(url)
-                self._texts[url.host].append(text)
-                for name in {pair.partition("=")[0] for pair in url.query}:
-                    self._by_parameter[url.host, name].append(url)
-            elif self.contents[url] != number:  # written in two ways, with two contents
-                self.contents[url] = len(contents)
-                contents.append(None)
-
-        def near_numbers(pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-            by_contents = {
-                (contents[a], contents[b]): (a, b)
-                for a, b in pairs
-                if contents[a] is not None and contents[b] is not None
-            }
-            return (by_contents[pair] for pair in near(by_contents.keys()))
-
-        self.sameness = Sameness(near_numbers)
-
-    def are_same(self, a: Url, b: Url) -> bool:
-        """Return whether two URLs have the same content, as far as `sameness` has compared them."""
-        return self.sameness.are_same(self.contents[a], self.contents[b])
+                self.by_host[url.host].append(url)
+            self.contents[url] = number
 
     def evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
         """Return how many URLs of *classes* a crawl could skip, and how many of these agreed.
@@ -64,31 +52,62 @@ class Pages:
         It would fetch one URL of each class.
         """
         contents = [[self.contents[url] for url in urls] for urls in classes if len(urls) > 1]
-        self.sameness.compare_within(contents)
-        return sum(map(len, contents)) - len(contents), sum(
-            map(self.sameness.count_agreeing, contents)
+        different = (sorted(set(each)) for each in contents)
+        self.compare(
+            pair
+            for numbers in different
+            if len(numbers) <= _MOST_CONTENTS
+            for pair in combinations(numbers, 2)
         )
+        return sum(map(len, contents)) - len(contents), sum(map(self._count_agreeing, contents))
 
-    def bars_only(self, deny: str, part: Part, members: Collection[Url]) -> bool:
-        """Return whether *deny* bars *members*, and no other URL of their host.
+    def compare(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Find out which of *pairs* of contents are near each other."""
+        rest = iter(pairs)
+        while batch := list(islice(rest, _PAIRS_AT_ONCE)):
+            by_contents = {
+                (self._contents[a], self._contents[b]): (a, b)
+                for a, b in batch
+                if a != b and None not in (self._contents[a], self._contents[b])
+            }
+            for pair in self._near(by_contents.keys()) if by_contents else ():
+                a, b = by_contents[pair]
+                self._neighbours[a].add(b)
+                self._neighbours[b].add(a)
 
-        *deny* is a regular expression for *part*; a URL that it bars contains one of its names.
+    def are_same(self, one: Url, other: Url) -> bool:
+        """Return whether two URLs have the same content, as far as they were compared."""
+        a, b = self.contents[one], self.contents[other]
+        return a == b or b in self.neighbours(a)
+
+    def is_in(self, content: int, counts: Mapping[int, int]) -> bool:
+        """Return whether *counts* has a content that is the same as *content*."""
+        return any(counts[near] > 0 for near in (content, *self.neighbours(content)))
+
+    def neighbours(self, content: int) -> Collection[int]:
+        """Return the contents that are known to be near *content*, without itself."""
+        return self._neighbours.get(content, ())
+
+    def _count_agreeing(self, contents: Sequence[int]) -> int:
+        """Return how many pages of a class agree with the one that a crawl would fetch.
+
+        The result is averaged over the choice of the fetched page and rounded down, so it is all of
+        the others only if every two contents are the same.
         """
-        bars = re.compile(deny).search
-        of_all, of_members = (
-            # Searching for the names first spares most texts the regular expression.
-            sum(map(bool, map(bars, _with_any(part.names, texts))))
-            for texts in (self._texts[part.host_alone], [self.urls[url] for url in members])
+        counts = Counter(contents)
+        pairs = sum(
+            count
+            * (count - 1 + sum(counts[other] for other in counts.keys() & self.neighbours(content)))
+            for content, count in counts.items()
         )
-        return of_all == of_members == len(members)
+        return pairs // len(contents)
 
-    def urls_of(self, hosts: Iterable[str], parameters: Sequence[str]) -> Iterable[Url]:
-        """Return the URLs of *hosts*; if *parameters* are named, those that have any of these."""
-        if parameters:
-            pairs = product(hosts, parameters)
-            return {url: None for pair in pairs for url in self._by_parameter[pair]}
-        return chain.from_iterable(self._by_host[host] for host in hosts)
-
-
-def _with_any(names: Iterable[str], texts: Iterable[str]) -> set[str]:
-    return {text for name in names for text in texts if name in text}
+    def examples(self, pairs: Iterable[tuple[Url, Url]]) -> Iterator[tuple[tuple[str, str], ...]]:
+        """Return two pairs that are the same, and two that differ, as far as there are some."""
+        found: tuple[list[tuple[str, str]], ...] = [], []
+        for one, other in pairs:
+            found[self.are_same(one, other)].append((self.urls[one], self.urls[other]))
+            if min(map(len, found)) > 1:
+                break
+        differing, agreeing = found
+        return iter((tuple(agreeing[:2]), tuple(differing[:2])))

@@ -9,7 +9,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.index.key_table import KeyTable
 from dedup.packed import Packed
-from dedup.record import SIZE_OF_VALUE, keys_of, pack_items, unpack_items
+from dedup.record import keys_of, pack_items, unpack_items
 
 MANY = 64
 """So many items, or pages, are looked at one by one; of more, those with the rarest value."""
@@ -146,7 +146,7 @@ class ValueIndex:
     """Finds which of many items, or pages, have a value: about 10 bytes for each value."""
 
     def __init__(self) -> None:
-        self._table = KeyTable(8 * SIZE_OF_VALUE)
+        self._table = KeyTable()
         self._places = array("I")
 
     def add(self, keys: Iterable[bytes], place: int) -> None:
@@ -170,7 +170,7 @@ class ValueIndex:
         for key in keys:
             if len(fewest) < MANY:
                 break
-            fewest = min(fewest, self._table.positions(_numbers([key])), key=len)
+            fewest = min(fewest, np.sort(self._table.find(_numbers([key]))[1]), key=len)
         return list(map(int, fewest[-MOST:] if len(fewest) else self._places[-1:]))
 
     @property
@@ -179,5 +179,5 @@ class ValueIndex:
         return self._table.nbytes + len(self._places) * self._places.itemsize
 
 
-def _numbers(keys: Iterable[bytes]) -> list[int]:
-    return [int.from_bytes(key, "little") for key in keys]
+def _numbers(keys: Iterable[bytes]) -> Array:
+    return np.array([int.from_bytes(key, "little") for key in keys], np.uint64)

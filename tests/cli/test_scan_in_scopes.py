@@ -1,7 +1,9 @@
 """``dedup scan --scope``: records are compared within what their fields, URLs and languages say."""
 
 import csv
+import io
 import json
+from contextlib import redirect_stdout
 
 import pytest
 from texts import CHINESE, article, edited, page
@@ -46,14 +48,15 @@ def write(path, records):
 
 def scanned(path, *arguments, content=()):
     """The exit code of a scan, the places of the records that it kept, and its figures."""
-    out, figures = (path.with_name(name) for name in (f"unique{path.suffix}", "figures.json"))
-    command = ["scan", path, "-o", out, "--json", figures, "--overwrite", *content, *arguments]
-    code = main(list(map(str, command)))
+    out = path.with_name(f"unique{path.suffix}")
+    command = ["scan", path, "-o", out, "--json", "--overwrite", *content, *arguments]
+    with redirect_stdout(io.StringIO()) as shown:
+        code = main(list(map(str, command)))
     if code:
         return code, None, None
     kept = lines_of(out)
     places = [place for place, line in enumerate(lines_of(path)) if line in kept]
-    return code, places, json.loads(figures.read_text())
+    return code, places, json.loads(shown.getvalue())
 
 
 def lines_of(path):

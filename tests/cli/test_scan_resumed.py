@@ -123,12 +123,10 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     path, ledger = write(tmp_path / name, TEXTS), tmp_path / "ledger"
     targets = [tmp_path / f"{number}-{name}" for number in range(2)]
     monkeypatch.setattr("dedup.scan.ledger._ROWS_AT_ONCE", 4)
-    arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json", tmp_path / "figures")
-    assert run(capsys, "scan", path, "-o", targets[0], *arguments)[0] == 0
-    figures = [json.loads((tmp_path / "figures").read_text())]
+    arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json")
+    figures = [json.loads(run(capsys, "scan", path, "-o", targets[0], *arguments)[1])]
     monkeypatch.setattr("dedup.scan.record_stream.read_raws", None)
-    assert run(capsys, "scan", path, "-o", targets[1], *arguments, "--overwrite")[0] == 0
-    figures.append(json.loads((tmp_path / "figures").read_text()))
+    figures.append(json.loads(run(capsys, "scan", path, "-o", targets[1], *arguments)[1]))
     assert [of.pop("seconds") > 0 for of in figures] == [True, True]
     assert [of.pop("from_ledger") for of in figures] == [0, len(TEXTS)]
     assert figures[0] == figures[1]
@@ -184,7 +182,6 @@ OTHER = {
         "text field 'text' there, missing here",
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
-    "encoding": (["--encoding", "latin-1"], "encoding 'utf-8' there, 'latin-1' here"),
     "date": (["--keep", "newest", "--date-field", "on"], "date field None there, 'on' here"),
     "input": (["more.jsonl"], "the inputs are others, or in another order. Name"),
 }
@@ -222,7 +219,8 @@ def test_inputs_in_another_order_need_another_ledger(scanned, capsys):
 
 
 def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
-    options = ["--min-tokens", "5", "--keep", "longest", "--args", '{"max_distance": 0}']
+    options = ["--min-tokens", "5", "--keep", "longest"]
+    options += ["--method", '{"name": "simhash", "max_distance": 0}']
     options += ["--clusters", "clusters", "--workers", "2", "--extractor", "resiliparse"]
     arguments = ["scan", "a.jsonl", "-o", "c.jsonl", *options]
     assert run(capsys, *arguments, "--ledger", "ledger")[0] == 0
@@ -279,8 +277,8 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
         ("folder", "must be a file in a folder that exists"),
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
-        ("b.jsonl", "b.jsonl is named for the ledger and for an output"),
-        ("folder/../b.jsonl", "b.jsonl is named for the ledger and for an output"),
+        ("b.jsonl", "is given for two outputs"),
+        ("folder/../b.jsonl", "is given for two outputs"),
     ]:
         before = {file: file.read_bytes() for file in (crawl, path, tmp_path / "text")}
         code, _, err = run(

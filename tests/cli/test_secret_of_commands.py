@@ -73,7 +73,7 @@ def expected(name, secret, feed):
 def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
     _, ledger, _ = crawled
     assert run(capsys, "report", ledger, "-o", tmp_path / "report.html")[0] == 0
-    code, out, _ = run(capsys, "stats", ledger)
+    code, out, _ = run(capsys, "report", ledger)
     assert code == 0
     assert "verified, version 2, with a secret" in out
     assert KeyedHashing(SECRET).secret_digest not in out
@@ -81,7 +81,7 @@ def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
 
 def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, secret):
     url, ledger, feed = crawled
-    arguments = ("--method", "simhash", "--json", "-")
+    arguments = ("--method", "simhash", "--json")
     code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", *arguments)
     assert code == 0
     explained = json.loads(out)
@@ -99,7 +99,7 @@ def test_a_ledger_is_converted_to_another_method_with_the_secret_it_has(
 ):
     _, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
-    arguments = ("reindex", ledger, "-o", new, "--method", "simhash", "--texts", feed)
+    arguments = ("ledger", ledger, "-o", new, "--method", "simhash", "--texts", feed)
     assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
     sketches, identity = sketches_of(new)
     wanted, of_method = expected("simhash", SECRET, feed)
@@ -111,7 +111,7 @@ def test_and_to_another_secret(crawled, tmp_path, capsys, monkeypatch):
     _, ledger, feed = crawled
     new, other = tmp_path / "new.sqlite", SECRET[::-1]
     monkeypatch.setenv("DEDUP_SECRET", other)
-    arguments = ("reindex", ledger, "-o", new, "--method", "verified", "--texts", feed)
+    arguments = ("ledger", ledger, "-o", new, "--method", "verified", "--texts", feed)
     assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
     sketches, identity = sketches_of(new)
     wanted, of_method = expected("verified", other, feed)
@@ -122,12 +122,12 @@ def test_and_to_another_secret(crawled, tmp_path, capsys, monkeypatch):
 def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, capsys):
     _, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
-    code, _, err = run(capsys, "reindex", ledger, "-o", new, "--method", "simhash", "--texts", feed)
+    code, _, err = run(capsys, "ledger", ledger, "-o", new, "--method", "simhash", "--texts", feed)
     assert code == 2
     assert f"{ledger} was made with a secret, so the new one needs one: give it (DEDUP_" in err
     assert not new.exists()
     # Another scope needs no sketches.
-    assert run(capsys, "reindex", ledger, "-o", new, "--scope", "host")[0] == 0
+    assert run(capsys, "ledger", ledger, "-o", new, "--scope", "host")[0] == 0
     assert sketches_of(new)[0] == sketches_of(ledger)[0]
     assert sketches_of(new)[1]["secret"] == KeyedHashing(SECRET).secret_digest
 
@@ -158,7 +158,9 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
             file.write(json.dumps({"url": f"/{number}", "text": edited(article(number))}) + "\n")
             file.write(json.dumps({"url": f"/{number}/2", "text": article(number)}) + "\n")
     pairs = tmp_path / "pairs.tsv"
-    code, out, _ = run(capsys, "calibrate", feed, "--pairs-out", pairs, "--method", "simhash")
+    assert run(capsys, "evaluate", feed, "--sample", 1, "-o", pairs)[0] == 0
+    pairs.write_text(pairs.read_text().replace("\t\t", "\tyes\t"))
+    code, out, _ = run(capsys, "evaluate", feed, "--answers", pairs)
     assert code == 0
     found = re.search(r"simhash: (\d+), up to distance (\d+)", out)
     pairs, farthest = map(int, found.groups())
@@ -170,7 +172,7 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["explain", "evaluate", "scan", "reindex", "calibrate"])
+@pytest.mark.parametrize("command", ["explain", "evaluate", "scan", "ledger"])
 def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, command, crawled):
     monkeypatch.setenv("DEDUP_SECRET", "too-short")
     _, ledger, feed = crawled
@@ -179,8 +181,7 @@ def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, comm
         "explain": (feed, feed),
         "evaluate": (tmp_path,),
         "scan": (feed, "-o", new),
-        "reindex": (ledger, "-o", new, "--method", "simhash"),
-        "calibrate": (feed, "--pairs-out", new),
+        "ledger": (ledger, "-o", new, "--method", "simhash"),
     }[command]
     code, _, err = run(capsys, command, *arguments)
     assert code == 2

@@ -1,4 +1,4 @@
-"""The commands with --simplify-chinese."""
+"""The commands with a method that simplifies Chinese."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ from texts import CHINESE, TRADITIONAL_CHINESE, article, page
 from web import served
 
 SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
+WITH_IT = ("--method", json.dumps(SIMPLIFYING))
 SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, title="遷徙")}
 
 
@@ -24,7 +25,7 @@ def feed(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "kept"), [((), 2), (("--simplify-chinese",), 1)])
+@pytest.mark.parametrize(("options", "kept"), [((), 2), (WITH_IT, 1)])
 def test_a_scan_keeps_one_of_both_as_it_is(feed, tmp_path, capsys, options, kept):
     output = tmp_path / "unique.jsonl"
     assert run(capsys, "scan", feed, "-o", output, *options)[0] == 0
@@ -33,7 +34,7 @@ def test_a_scan_keeps_one_of_both_as_it_is(feed, tmp_path, capsys, options, kept
 
 def test_a_scan_goes_on_with_it_only(feed, tmp_path, capsys):
     arguments = ("scan", feed, "-o", tmp_path / "unique.jsonl", "--ledger", tmp_path / "scan")
-    assert run(capsys, *arguments, "--workers", 1, "--simplify-chinese")[0] == 0
+    assert run(capsys, *arguments, "--workers", 1, *WITH_IT)[0] == 0
     (tmp_path / "unique.jsonl").unlink()
     code, _, told = run(capsys, *arguments, "--workers", 1)
     assert code
@@ -45,8 +46,8 @@ def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
     one.write_text(SITE["/cn"], "utf-8")
     other.write_text(SITE["/tw"], "utf-8")
     verdicts = []
-    for options in ((), ("--simplify-chinese",)):
-        code, out, _ = run(capsys, "explain", one, other, "--json", "-", *options)
+    for options in ((), WITH_IT):
+        code, out, _ = run(capsys, "explain", one, other, "--json", *options)
         assert code == 0
         verdicts.append(json.loads(out)["judgement"]["verdict"])
     assert verdicts == ["different", "duplicate"]
@@ -62,8 +63,8 @@ def test_methods_are_scored_with_it(tmp_path, capsys):
         tmp_path / "both", {"cn": CHINESE, "tw": TRADITIONAL_CHINESE}, [("cn", "tw", "dup")]
     )
     found = []
-    for options in ((), ("--simplify-chinese",)):
-        code, out, _ = run(capsys, "evaluate", collection, "--json", "-", *options)
+    for options in ((), WITH_IT):
+        code, out, _ = run(capsys, "evaluate", collection, "--json", *options)
         assert code == 0
         found.append(json.loads(out)[0]["pairs_found"])
     assert found == [0, 1]
@@ -83,21 +84,23 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
             spider_over(url + "/cn"), DEDUP_INDEX=ledger, DEDUP_FIELDS={"text": "text"},
             FEEDS={str(feed): {"format": "jsonlines"}},
         )  # fmt: skip
-        options = ("--method", "simhash", "--texts", feed)
-        code, out, _ = run(capsys, "reindex", ledger, "-o", with_it, *options, "--simplify-chinese")
+        code, out, _ = run(capsys, "ledger", ledger, "-o", with_it, *WITH_IT, "--texts", feed)
         assert (code, out) == (0, f"{with_it}: 1 page\n")
-        code, out, _ = run(capsys, "reindex", with_it, "-o", back, *options)
+        code, out, _ = run(
+            capsys, "ledger", with_it, "-o", back, "--method", "simhash", "--texts", feed
+        )  # fmt: skip
         assert (code, out) == (0, f"{back}: 1 page\n")
         assert stored(with_it, DEDUP_METHOD=SIMPLIFYING) == []
         assert stored(back) == ["/tw"]
-    assert "simplify_chinese=True" in run(capsys, "stats", with_it)[1]
+    assert "simplify_chinese=True" in run(capsys, "report", with_it)[1]
     assert run(capsys, "report", with_it, "-o", tmp_path / "report.html")[0] == 0
 
 
 def test_wrong_use_is_told(feed, tmp_path, capsys, monkeypatch):
-    arguments = ("reindex", tmp_path / "a", "-o", tmp_path / "b", "--simplify-chinese")
-    assert "--simplify-chinese needs --method" in run(capsys, *arguments, "--scope", "host")[2]
+    method = '{"name": "simhash", "simplify_chinese": 1}'
+    _, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", "--method", method)
+    assert "--method: simplify_chinese must be true or false" in told
     monkeypatch.setitem(sys.modules, "opencc", None)
-    code, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", "--simplify-chinese")
+    code, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", *WITH_IT)
     assert code
-    assert "--simplify-chinese needs OpenCC: pip install 'scrapy-dedup[opencc]'" in told
+    assert "simplify_chinese needs OpenCC: pip install 'scrapy-dedup[opencc]'" in told

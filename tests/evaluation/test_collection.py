@@ -3,7 +3,8 @@ import json
 import pytest
 from labelled import WORDS, write
 
-from dedup.evaluation import CollectionError, read_collection
+from dedup.evaluation import read_collection
+from dedup.records import RecordError
 
 
 def test_a_collection_is_read_without_its_short_pages(tmp_path):
@@ -23,7 +24,7 @@ def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
 
 
 def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tmp_path):
-    with pytest.raises(CollectionError, match=r"docs\.jsonl has no page of 20 tokens or more"):
+    with pytest.raises(RecordError, match=r"docs\.jsonl has no page of 20 tokens or more"):
         read_collection(write(tmp_path / "given", ntok=19))
     chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早"}
     assert len(read_collection(write(tmp_path / "zh", chinese, []))) == 1
@@ -41,13 +42,13 @@ def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
 BROKEN = [
     ("docs.jsonl", None, "docs.jsonl cannot be read (No such file or directory)"),
     ("pairs.tsv", None, "pairs.tsv cannot be read (No such file or directory)"),
-    ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, line 2: not JSON"),
-    ("docs.jsonl", b"[1]\n", "docs.jsonl, line 1: must be a JSON object"),
+    ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, line 2: not a JSON object"),
+    ("docs.jsonl", b"[1]\n", "docs.jsonl, line 1: not a JSON object"),
     ("docs.jsonl", b'{"id": "a"}\n', 'docs.jsonl, line 1: "id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "line 2: the id 'a' is a repetition"),
     ("docs.jsonl", b"\xff", "docs.jsonl is not UTF-8"),
-    ("pairs.tsv", b"\xff", "pairs.tsv is not a table in UTF-8"),
+    ("pairs.tsv", b"\xff", "pairs.tsv is not UTF-8"),
     ("pairs.tsv", b"", "pairs.tsv lacks the columns id1, id2, label"),
     ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
     (
@@ -66,7 +67,7 @@ BROKEN = [
     (
         "pairs.tsv",
         b"id1\tid2\tlabel\n" + b"a" * 200_000,
-        "pairs.tsv is not a table in UTF-8 (field",
+        "pairs.tsv is not a table (field",
     ),
     (
         "docs.jsonl",
@@ -74,7 +75,7 @@ BROKEN = [
         "\"ntok\" must be a whole number, got '5'",
     ),
     ("docs.jsonl", b'{"id": "a", "text": "", "ntok": NaN}\n', '"ntok" must be a whole number'),
-    ("docs.jsonl", b"[" * 200_000, "docs.jsonl, line 1: not JSON"),
+    ("docs.jsonl", b"[" * 200_000, "docs.jsonl, line 1: not a JSON object"),
 ]
 
 
@@ -82,7 +83,7 @@ BROKEN = [
 def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     folder = write(tmp_path / "broken")
     (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
-    with pytest.raises(CollectionError) as error:
+    with pytest.raises(RecordError) as error:
         read_collection(folder)
     assert message in str(error.value)
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
 def test_html_is_read_from_the_folder_only(tmp_path, html):
     (tmp_path / "secret").write_text("x")
     folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html=html)
-    with pytest.raises(CollectionError, match=r'docs\.jsonl, line 1: "html" must be'):
+    with pytest.raises(RecordError, match=r'docs\.jsonl, line 1: "html" must be'):
         read_collection(folder, extractor=lambda html: html)
 
 

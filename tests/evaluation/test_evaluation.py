@@ -80,7 +80,7 @@ def test_the_figures_can_be_written_as_json(tmp_path):
         "lost_text", "pages_with_evidence", "false_pairs", "missed_pairs",
     ]  # fmt: skip
     documentation = Path(__file__).parents[2] / "docs" / "methods.md"
-    start = documentation.read_text("utf-8").partition("`--json FILE`")[2]
+    start = documentation.read_text("utf-8").partition("`--json` prints an object")[2]
     told = start.partition("\n\n")[0]
     assert {name for name in figures if f"`{name}`" not in told} == set()
     assert figures["parameters"]["max_distance"] == 5

@@ -67,7 +67,7 @@ def test_it_finds_what_a_loop_finds(added, asked, key_bits):
 @pytest.mark.parametrize("key_bits", [24, 32, 64])
 @pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
-    monkeypatch.setattr("dedup.index.key_table._ROWS_OF_A_BUCKET", 4)
+    monkeypatch.setattr("dedup.index.key_table._SHORTEST_RUN", 16)
     chooser = random.Random(1)
     index = KeyIndex(Sets(key_bits))
     stored = []
@@ -78,7 +78,6 @@ def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, mon
         if page % 50 == 0:
             asked = sketch - {min(sketch)} if page % 100 else sketch
             assert index.query_all(asked) == matches(stored, asked)
-    assert index._table._bits == 11
     for page, sketch in stored:
         assert Match(page, 0) in index.query_all(sketch)
 

@@ -136,12 +136,12 @@ def test_the_figures_name_the_worst_records(tmp_path, capsys):
     path, out = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
     lines = [{"text": text, "url": f"http://a/{n}"} for n, text in enumerate(TEXTS)]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    command = ["scan", path, "-o", out, "--json", tmp_path / "figures.json"]
+    command = ["scan", path, "-o", out]
     with_keys = [*command, "--overwrite", "--clusters", tmp_path / "clusters.jsonl"]
     found = []
     for arguments in (command, with_keys):
-        assert main(list(map(str, arguments))) == 0
-        found.append(json.loads((tmp_path / "figures.json").read_text())["lost_text"])
+        assert main(list(map(str, [*arguments, "--json", "--overwrite"]))) == 0
+        found.append(json.loads(capsys.readouterr().out)["lost_text"])
     assert found[0]["sequences"] == found[1]["sequences"] > 400
     one, other = (each["lossiest"][-1] for each in found)
     assert one == {"number": 2, "original": {"number": 1}, "lost": 4, "sequences": 202}
@@ -150,5 +150,6 @@ def test_the_figures_name_the_worst_records(tmp_path, capsys):
         "key": "http://a/1",
         "original": {"number": 1, "key": "http://a/0"},
     }
+    assert main(list(map(str, with_keys))) == 0
     shown = capsys.readouterr().out
     assert "of record 2 (http://a/1), left out for record 1" in shown

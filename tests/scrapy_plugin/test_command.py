@@ -33,20 +33,18 @@ def test_it_is_in_the_list_of_commands():
 def test_it_does_what_the_dedup_command_does(tmp_path: Path):
     line = '{"text": "one word and one more word"}\n'
     (tmp_path / "pages.jsonl").write_text(2 * line)
-    done = scrapy(
-        "dedup", "lexicon", "pages.jsonl", "-o", "words", "--at-least", "1", folder=tmp_path
-    )
+    done = scrapy("dedup", "evaluate", "pages.jsonl", "--lexicon", "-o", "words", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("words: 4 words of 2 documents")
 
 
 def test_its_help_and_its_errors_are_its_own(tmp_path: Path):
-    helped = scrapy("dedup", "lexicon", "--help").stdout
-    assert helped.startswith("usage: scrapy dedup lexicon")
-    wrong = scrapy("dedup", "stats", "missing", folder=tmp_path)
-    assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup stats: missing is no file\n")
+    helped = scrapy("dedup", "evaluate", "--help").stdout
+    assert helped.startswith("usage: scrapy dedup evaluate")
+    wrong = scrapy("dedup", "report", "missing", folder=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup report: missing is no file\n")
     assert scrapy("dedup", "unheard-of").returncode == 2
-    assert scrapy("dedup", "--version", "lexicon").stdout.startswith("scrapy-dedup ")
+    assert scrapy("dedup", "--version", "report").stdout.startswith("scrapy-dedup ")
     assert "scrapy dedup COMMAND --help" in scrapy("dedup", "--help").stdout
 
 
@@ -58,7 +56,7 @@ def explain_in_a_project_with(settings: str, folder: Path) -> "subprocess.Comple
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
     (folder / "project.py").write_text(settings)
     (folder / "text.txt").write_text(TEXT)
-    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", "-", folder=folder)
+    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=folder)
     assert "horse" not in done.stdout + done.stderr
     return done
 

@@ -110,10 +110,11 @@ def test_each_extractor_says_how_much_it_finds(extractor: str):
 def test_a_scan_of_html_counts_what_a_crawl_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    pages, out, figures = (tmp_path / name for name in ("pages.jsonl", "out.jsonl", "figures.json"))
+    pages, out = tmp_path / "pages.jsonl", tmp_path / "out.jsonl"
     lines = (json.dumps({"html": one}) for one in (commented(), page(article(3))))
     pages.write_text("\n".join(lines) + "\n")
     command = ["scan", pages, "-o", out, "--html-field", "html"]
-    assert main(list(map(str, [*command, "--json", figures]))) == 0
-    assert json.loads(figures.read_text())["weak"] == {"little": 1}
+    assert main(list(map(str, [*command, "--json"]))) == 0
+    assert json.loads(capsys.readouterr().out)["weak"] == {"little": 1}
+    assert main(list(map(str, [*command, "--overwrite"]))) == 0
     assert "too little was extracted: little" in capsys.readouterr().out

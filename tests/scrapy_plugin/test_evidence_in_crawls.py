@@ -267,7 +267,7 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
     with served(site) as url:
         stored, _, result = crawled(site, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=15)
         lines = [json.dumps({"url": url + path, "html": html}) for path, html in site.items()]
-    pages, out, figures = (tmp_path / name for name in ("pages.jsonl", "out.jsonl", "figures.json"))
+    pages, out = tmp_path / "pages.jsonl", tmp_path / "out.jsonl"
     pages.write_text("\n".join(lines) + "\n")
     command = [
         "scan",
@@ -279,11 +279,14 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
         "--evidence",
         "on" if evidence else "off",
     ]
-    command += ["--args", '{"max_distance": 15}', "--json", figures]
-    assert main(list(map(str, command))) == 0
+    command += ["--method", '{"name": "simhash", "max_distance": 15}']
+    capsys.readouterr()
+    assert main(list(map(str, [*command, "--json"]))) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert main(list(map(str, [*command, "--overwrite"]))) == 0
     kept = [json.loads(line)["url"].removeprefix(url) for line in out.read_text().splitlines()]
     assert kept == stored
-    by_evidence = json.loads(figures.read_text())["kept_by_evidence"]
+    by_evidence = figures["kept_by_evidence"]
     assert {name.replace(" ", "_"): n for name, n in by_evidence.items()} == objections(result)
     printed = capsys.readouterr().out
     assert ("no duplicates: other title" in printed) == evidence

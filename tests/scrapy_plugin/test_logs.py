@@ -129,7 +129,7 @@ def test_what_commands_print_is_printable():
         )
         return is_number or "printable(" in text or text in (
             "program", "name", "options.command", "output", "message", "digest", "verdict",
-            "_MEANINGS[verdict]", "each.method.name",
+            "_MEANINGS[verdict]", "each.method.name", "line",
         )  # fmt: skip
 
     unsafe_ones = [
@@ -202,9 +202,9 @@ class TestCrawl:
         other.write_text(f"{WORDS} else {HOSTILE}", "utf-8", "replace")
         odd = HOSTILE.replace("\x00", "").replace("\ud800", "\udcff")  # as arguments can be
         for arguments in (
-            ["stats", ledger],
+            ["report", ledger],
             ["report", ledger, "-o", str(folder / "of-ledger.html")],
-            ["explain", str(pages), str(other), "--full"],
+            ["explain", str(pages), str(other)],
             ["explain", "--ledger", ledger, f"http://b/{HOSTILE}", f"http://c/{HOSTILE}"],
             ["explain", odd, odd],
             ["scan", str(pages), "-o", str(folder / "unique.jsonl"), "--workers", "1"],
@@ -217,9 +217,10 @@ class TestCrawl:
                 "--key-field",
                 odd,
             ],
-            ["calibrate", str(pages), "--pairs-out", str(folder / "pairs.tsv"), "--method", odd],
+            ["evaluate", str(pages), "--sample", "9", "-o", str(folder / "pairs.tsv")],
+            ["evaluate", str(pages), "--answers", odd, "--method", odd],
             ["evaluate", odd],
-            ["lexicon", odd, "-o", odd],
+            ["evaluate", odd, "--lexicon", "-o", odd],
         ):
             with contextlib.suppress(SystemExit):
                 main(arguments)
@@ -227,5 +228,5 @@ class TestCrawl:
             assert unsafe(told.out + told.err) == set(), arguments
             assert "\n2026-" not in told.out + told.err, arguments
         with pytest.raises(SystemExit):
-            main(["stats", ledger, f"--{odd}"])
+            main(["report", ledger, f"--{odd}"])
         assert unsafe(capsys.readouterr().err) == set()

@@ -244,7 +244,7 @@ def test_a_ledger_that_is_lost_is_made_again_in_another_scope_which_items_tell(t
         spider = spider_over(*(f"{url}/{number}" for number in (1, 2, 3)), parse=parse)
         options = {"DEDUP_SKETCH_FIELD": "dedup_record", "DEDUP_IGNORE_FIELDS": "*"}
         crawl(spider, **options, FEEDS={str(feed): {"format": "jsonlines"}})
-        command = ["reindex", "--records", feed, "-o", ledger, "--scope", "field:sku"]
+        command = ["ledger", feed, "-o", ledger, "--scope", "field:sku"]
         assert main(list(map(str, command))) == 0
         again = crawl(spider, **options, DEDUP_INDEX=ledger, DEDUP_SCOPE="field:sku")
     assert [item["sku"] for item in again.items] == [3]
@@ -469,13 +469,13 @@ def test_a_ledger_belongs_to_its_scope(tmp_path, capsys):
     run(pages, skus, DEDUP_SCOPE="host,field:sku", DEDUP_INDEX=ledger)
     with pytest.raises(LedgerError, match="scope 'field:sku,host' there, 'field:sku' here"):
         run(pages, skus, DEDUP_SCOPE="field:sku", DEDUP_INDEX=ledger)
-    assert main(["reindex", str(ledger), "-o", str(new), "--scope", "field:sku"]) == 2
+    assert main(["ledger", str(ledger), "-o", str(new), "--scope", "field:sku"]) == 2
     assert "the scope 'field:sku' needs more" in capsys.readouterr().err
-    assert main(["reindex", str(ledger), "-o", str(new), "--scope", "hots"]) == 2
+    assert main(["ledger", str(ledger), "-o", str(new), "--scope", "hots"]) == 2
     assert "did you mean 'host'?" in capsys.readouterr().err
     assert not new.exists()
     for scope in ("host", "crawl,domain", f"{__name__}.version"):
-        arguments = ["reindex", str(ledger), "-o", str(new), "--scope", scope, "--overwrite"]
+        arguments = ["ledger", str(ledger), "-o", str(new), "--scope", scope, "--overwrite"]
         assert main(arguments) == 0
         with LedgerReader(new) as reader:
             assert reader.identity["scope"] == scope.removeprefix("crawl,")
@@ -501,7 +501,7 @@ def test_records_in_items_have_their_scopes(tmp_path):
         unique = tmp_path / "unique.jsonl"
         main(["scan", str(feed), "-o", str(unique), "--record-field", "dedup_record"])
         assert [json.loads(line)["sku"] for line in unique.read_text().splitlines()] == [1, 2, 3]
-        assert main(["reindex", "--records", str(unique), "-o", str(ledger)]) == 0
+        assert main(["ledger", str(unique), "-o", str(ledger)]) == 0
         result = crawl(spider, **options, DEDUP_INDEX=ledger)
     assert result.items == []
 

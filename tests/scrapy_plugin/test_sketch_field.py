@@ -68,7 +68,7 @@ class Run:
     def rebuild(self, *arguments: Any) -> int:
         """Lose the ledger, and make it again."""
         self.ledger.unlink()
-        command = ["reindex", "--records", self.feed, "-o", self.ledger, *arguments]
+        command = ["ledger", self.feed, "-o", self.ledger, *arguments]
         return main(list(map(str, command)))
 
     def known(self) -> list[Any]:
@@ -316,7 +316,7 @@ def test_a_rebuilt_ledger_is_shown_and_expires_by_the_age_of_its_feed(run: Run, 
     old = run.feed.stat().st_mtime - 10 * 86400
     os.utime(run.feed, (old, old))
     assert run.rebuild() == 0
-    for command in (["stats", run.ledger], ["report", run.ledger, "-o", f"{run.ledger}.html"]):
+    for command in (["report", run.ledger], ["report", run.ledger, "-o", f"{run.ledger}.html"]):
         assert main(list(map(str, command))) == 0
     assert "items.jsonl" in capsys.readouterr().out
     again = run.crawl(DEDUP_REVISITS={"drop": 9})
@@ -342,7 +342,7 @@ def test_a_ledger_in_use_is_not_replaced(run: Run):
     ) as holder:  # fmt: skip
         assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
-        command = ["reindex", "--records", run.feed, "-o", run.ledger, "--overwrite"]
+        command = ["ledger", run.feed, "-o", run.ledger, "--overwrite"]
         assert main(list(map(str, command))) == 2
         holder.communicate(timeout=30)
     assert run.ledger.read_bytes() == before

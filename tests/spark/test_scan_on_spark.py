@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from functools import partial
 from pathlib import Path
 
 import collections_on_disk as collections
@@ -10,6 +11,8 @@ import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
 from texts import CHINESE, article, edited, page
+
+from dedup.scan import RecordReader
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
 
@@ -42,7 +45,7 @@ def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0):
     answers = []
     for engine, out, own in (("local", output, []), ("spark", "unique", ["--engine", "spark"])):
         named = [*arguments, "-o", tmp_path / out, "--clusters", tmp_path / f"{engine}.clusters"]
-        got, told, error = run(capsys, "scan", *named, "--json", "-", *own)
+        got, told, error = run(capsys, "scan", *named, "--json", *own)
         assert got == code, error
         answers.append(json.loads(told) if code == 0 else error)
     return answers
@@ -75,7 +78,7 @@ def test_the_best_lines_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep
 
 
 def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_process(
-    spark, capsys, tmp_path
+    spark, capsys, tmp_path, monkeypatch
 ):
     spark.sparkContext.addPyFile(BAD_EXTRACTORS)
     pages = []
@@ -87,8 +90,10 @@ def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_proc
     pages[3:3] = ["be-killed", "hang-deaf"]
     lines = [{"url": f"http://host{n % 2}/{n}", "html": html} for n, html in enumerate(pages)]
     path = write_lines(tmp_path / "pages.jsonl", lines)
-    options = ["--html-field", "html", "--keep", "longest", "--args", '{"max_distance": 15}']
-    options += ["--extractor", "bad_extractors.extracting_unless_told", "--page-timeout", "2"]
+    options = ["--html-field", "html", "--keep", "longest"]
+    options += ["--method", '{"name": "simhash", "max_distance": 15}']
+    options += ["--extractor", "bad_extractors.extracting_unless_told"]
+    monkeypatch.setattr("dedup.cli.scan.RecordReader", partial(RecordReader, page_timeout=2))
     local, on_spark = scan_both(capsys, tmp_path, path, *options)
     check_same(tmp_path, local, on_spark)
     assert on_spark["kept_unread"] == 2
@@ -171,11 +176,10 @@ def test_a_file_that_is_cut_off_ends_the_scan(spark, capsys, tmp_path):
     [
         (["-o", "{there}"], "out exists; name a folder that does not"),
         (["--clusters", "{there}"], "out exists; name a folder that does not"),
-        (["--ledger", "x.sqlite"], "--ledger is for scans on one machine"),
-        (["--workers", "2"], "--workers is for scans on one machine"),
+        (["--ledger", "x.sqlite"], "--ledger is for --engine local"),
+        (["--workers", "2"], "--workers is for --engine local"),
         (["--partitions", "-1"], "--partitions must be 1 or more, got -1"),
         (["--master", "local"], "there is a session of Spark already"),
-        (["--json", "{there}/../pages.jsonl", "--overwrite"], "pages.jsonl is an input"),
         (["--scope", "field:shop"], "none of the first 86 records"),
         (["{there}/no.jsonl"], "no.jsonl"),
         (["{there}/_hidden.jsonl"], "Spark reads no files whose names begin with . or _"),

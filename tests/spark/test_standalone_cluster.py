@@ -25,7 +25,7 @@ def environment():
 
 def test_a_worker_that_dies_in_the_middle_changes_nothing(needs_java, tmp_path):
     pages = collections.write(tmp_path / "pages.jsonl", some_texts(240))
-    scan = [sys.executable, "-m", "dedup", "scan", pages, "--json", "-"]
+    scan = [sys.executable, "-m", "dedup", "scan", pages, "--json"]
     here = [*scan, "-o", tmp_path / "unique.jsonl", "--clusters", tmp_path / "local.clusters"]
     told = subprocess.run(here, check=True, capture_output=True, env=environment(), timeout=100)
     (tmp_path / "cluster").mkdir()

@@ -95,15 +95,15 @@ def test_what_is_no_ledger_is_said(path, tmp_path):
 
 
 def test_the_command_shows_crawls_pages_and_groups(path, capsys):
-    assert main(["stats", str(path)]) == 0
+    assert main(["report", str(path)]) == 0
     out = capsys.readouterr().out
     assert "2 that count, 1 replaced or expired" in out
     assert "simhash, version 1" in out
     rows = [line.split() for line in out.splitlines()]
-    [first] = [row for row in rows if row[:2] == ["1", "test"]]
-    assert first[3:] == ["finished", "3", "2", "0", "0", "0", "1", "1"]
-    [second] = [row for row in rows if row[:2] == ["2", "test"]]
-    assert second[3:] == ["has", "not", "ended", *"–––––––"]
+    [first] = [row for row in rows if row[:3] == ["1", "1", "test"]]
+    assert first[4:] == ["finished", "3", "2", "0", "0", "0", "1", "1"]
+    [second] = [row for row in rows if row[:3] == ["2", "2", "test"]]
+    assert second[4:] == ["has", "not", "ended", *"–––––––"]
     assert ["1", "http://a/0"] in rows
     assert "\x1b" not in out
 
@@ -121,7 +121,7 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
         leave(ledger, hostile, {"pages": pages})
     times = "started = 1800000000, finished = 1800000061.5"
     query(path, f"UPDATE crawls SET spider = ?, {times}", hostile)
-    assert main(["stats", str(path), "--json", "-"]) == 0
+    assert main(["report", str(path), "--json"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert (numbers["ledger"], numbers["bytes"]) == (str(path), path.stat().st_size)
     del pages["per_second"]
@@ -133,17 +133,18 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
         }
     ]  # fmt: skip
     assert [group["duplicates"] for group in numbers["largest_groups"]] == [*range(11, 1, -1)]
-    assert main(["stats", str(path)]) == 0
+    assert main(["report", str(path)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
-    [row] = [line.split() for line in out.splitlines() if line.startswith("    1")]
+    [row] = [line.split() for line in out.splitlines() if line.startswith("1 ")]
     shown = ["\ufffd[2J", "[red]"]
-    assert row == ["1", *shown, "2027-01-15T08:00:00Z", *shown, "3", "2", "0", "5", "4", "1", "1"]
+    counts = ["3", "2", "0", "5", "4", "1", "1"]
+    assert row == ["1", "1", *shown, "2027-01-15T08:00:00Z", *shown, *counts]
     assert out.splitlines()[-10].split() == ["11", "http://a/11\ufffd[2J", "[red]"]
 
 
 def test_the_command_prints_json_for_programs(path, capsys):
-    assert main(["stats", str(path), "--json", "-"]) == 0
+    assert main(["report", str(path), "--json"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert (numbers["pages"], numbers["identity"]) == (2, IDENTITY)
     assert numbers["crawls"][0]["pages"]["near_duplicates"] == 1
@@ -152,7 +153,7 @@ def test_the_command_prints_json_for_programs(path, capsys):
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
-    assert main(["stats", str(tmp_path / "missing")]) == 2
+    assert main(["report", str(tmp_path / "missing")]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "missing is no file" in err

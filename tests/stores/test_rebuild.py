@@ -30,7 +30,7 @@ def write(path, *records):
 
 
 def rebuilt(target, *feeds, arguments=()):
-    command = ["reindex", "--records", *feeds, "-o", target, *arguments]
+    command = ["ledger", *feeds, "-o", target, *arguments]
     return main(list(map(str, command)))
 
 
@@ -194,17 +194,18 @@ def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, targe
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "new.sqlite"], "give either LEDGER or --records"),
-        (["old.sqlite", "--records", "a.jsonl", "-o", "b.sqlite"], "give either LEDGER or"),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--scope", "language"], "needs a language"),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "is for LEDGER"),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--method", "minhash"], "not with minhash ("),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
-        (["--records", "empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
-        (["--records", "missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
-        (["--records", ".", "-o", "new.sqlite"], "is no feed"),
-        (["--records", "a.jsonl", "-o", "old.sqlite"], "exists; --overwrite replaces it"),
-        (["--records", "a.jsonl", "-o", "a.jsonl", "--overwrite"], "is a feed"),
+        (["a.jsonl", "-o", "new.sqlite", "--scope", "language"], "needs a language"),
+        (["a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "is for a ledger and"),
+        (["a.jsonl", "-o", "new.sqlite", "--method", "minhash"], "not with minhash ("),
+        (["a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
+        (["empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
+        (["missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
+        ([".", "-o", "new.sqlite"], "is no feed"),
+        (["a.jsonl", "-o", "old.sqlite"], "exists; --overwrite replaces it"),
+        (
+            ["a.jsonl", "-o", "a.jsonl", "--overwrite"],
+            "is an input; give the new ledger another name",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
@@ -215,7 +216,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "old.sqlite").write_text("old")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert main(["reindex", *arguments]) == 2
+    assert main(["ledger", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

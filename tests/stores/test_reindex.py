@@ -45,7 +45,7 @@ def again(url, ledger, **settings):
 def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     url, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
-    arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed]
+    arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed]
     assert main(list(map(str, arguments))) == 0
     assert capsys.readouterr().out == f"{new}: 3 pages\n"
     stored, counts = again(url, new, DEDUP_METHOD="verified")
@@ -61,8 +61,8 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
     items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
     items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
     feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
-    fields = ("--url-field", "link", "--text-field", "body")
-    arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
+    fields = ("--key-field", "link", "--text-field", "body")
+    arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
     assert main(list(map(str, arguments))) == 0
     assert capsys.readouterr().out == f"{new}: 3 pages\n"
 
@@ -73,7 +73,7 @@ def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys)
     lines = [json.loads(line) for line in feed.read_text().splitlines()]
     lines[0]["text"] += " Not what was judged."
     feed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    arguments = ["reindex", ledger, "-o", new, "--method", "minhash", "--texts", feed]
+    arguments = ["ledger", ledger, "-o", new, "--method", "minhash", "--texts", feed]
     assert main(list(map(str, arguments))) == 0
     assert "1 page without a text: stored again when met" in capsys.readouterr().out
     assert again(url, new, DEDUP_METHOD="minhash")[0] == ["/a"]
@@ -84,7 +84,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
     new = tmp_path / "new.sqlite"
     with pytest.raises(LedgerError, match="scope 'crawl' there, 'host' here"):
         again(url, ledger, DEDUP_SCOPE="host")
-    assert main(["reindex", str(ledger), "-o", str(new), "--scope", "host"]) == 0
+    assert main(["ledger", str(ledger), "-o", str(new), "--scope", "host"]) == 0
     stored, counts = again(url, new, DEDUP_SCOPE="host")
     assert (stored, counts["near_duplicates"]) == ([], 1)
     with LedgerReader(new) as reader:
@@ -95,19 +95,20 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing is to be converted"),
-        (["--args", '{"bits": 64}'], "nothing is to be converted"),
-        (["--scope", "host", "--args", '{"bits": 64}'], "--args needs --method"),
+        (["--texts", "body.jsonl"], "--texts is for a ledger and --method"),
         (["--method", "minhash"], "holds the texts of some pages only"),
         (["--method", "unheard-of"], "--method must be"),
         (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
         (
             ["--method", "minhash", "--texts", "body.jsonl"],
-            "none of the first 1 item of body.jsonl has a string in 'text'; --text-field and",
+            "none of the first 1 item of body.jsonl has strings in 'url' and 'text'; --key-field",
         ),
-        (["--scope", "host", "-o", "pages.sqlite"], "exists; --overwrite replaces it"),
-        (["--scope", "host", "-o", "pages.sqlite", "--overwrite"], "is the ledger itself"),
+        (["--scope", "host", "-o", "body.jsonl"], "exists; --overwrite replaces it"),
+        (
+            ["--scope", "host", "-o", "pages.sqlite", "--overwrite"],
+            "is an input; give the new ledger another name",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -117,7 +118,7 @@ def test_what_is_wrong_is_said_in_one_line(
     (tmp_path / "bad.jsonl").write_text('{"url": "http://a/", "text": "b"}\n{"url": \n')
     (tmp_path / "body.jsonl").write_text('{"url": "http://a/", "body": "b"}\n')
     before = sorted(path.name for path in tmp_path.iterdir())
-    assert main(["reindex", "pages.sqlite", "-o", "new.sqlite", *arguments]) == 2
+    assert main(["ledger", "pages.sqlite", "-o", "new.sqlite", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -136,7 +137,7 @@ def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_
         )
         file.execute("PRAGMA user_version = 8")
     with LedgerReader(ledger, accepts_last_version=True):
-        assert main(["reindex", str(ledger), "-o", str(new)]) == 0
+        assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
     assert again(url, new)[0] == []

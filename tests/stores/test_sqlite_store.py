@@ -202,7 +202,7 @@ def test_another_identity_is_refused_and_the_differences_are_named(path):
     assert (
         f"{path} was made with other settings: ngram missing there, 3 here; version 1 " in message
     )
-    for way_out in ("DEDUP_INDEX", "dedup_reset=1", "dedup reindex"):
+    for way_out in ("DEDUP_INDEX", "dedup_reset=1", "dedup ledger"):
         assert way_out in message
     filled(path, 2)  # it is unlocked, and unchanged
 

@@ -189,7 +189,7 @@ async def copy_to_log(
     """
     reset = await check_target(log, overwrite=overwrite)
     with LedgerReader(path, name) as reader:
-        member = Member(token_bytes(8), "dedup reindex")
+        member = Member(token_bytes(8), "dedup ledger")
         joined = await log.join(member, reader.identity, reset=reset)
         move = _Move(reader, log, member.owner, joined.run)
         try:

@@ -12,13 +12,10 @@ from dedup.calibration import (
     YES,
     Calibration,
     Candidates,
+    _count_before_chance,
     find_candidates,
     recommend,
-    thresholds_of,
 )
-from dedup.calibration.candidates import count_before_chance
-from dedup.calibration.judgements import Counts
-from dedup.calibration.shares import draw_right, draw_shares
 from dedup.methods import METHODS, FingerprintMethod, SimHash
 from dedup.methods.minhash import MinHash
 from dedup.search import order_to_compare
@@ -126,7 +123,7 @@ def test_nothing_judged_is_nothing_known():
     candidates = collection([10, 10])
     steps = Calibration(keys_of(candidates), [candidates]).steps(candidates, {})
     assert [(step.judged, step.right) for step in steps] == [(0, 0), (0, 0)]
-    assert all(step.precision.low < 0.05 and step.precision.high > 0.95 for step in steps)
+    assert all(step.precision == (0, 0, 1) for step in steps)
 
 
 def test_without_near_duplicates_none_is_missed():
@@ -205,77 +202,6 @@ def test_samples_of_several_methods_are_random_for_each():
     assert np.mean(means) == pytest.approx(exact, abs=0.04)
 
 
-@pytest.mark.parametrize(
-    "answers",  # of each stratum: right, wrong, skipped
-    [
-        [(3, 1, 0)],
-        [(3, 0, 0), (4, 1, 0), (0, 0, 0), (0, 20, 0)],
-        [(0, 3, 0), (3, 0, 0)],
-        [(2, 1, 1), (0, 2, 3)],
-    ],
-)
-def test_shares_are_those_of_bayes_theorem_under_dirichlets_prior(answers):
-    strata = [Counts(50, right + wrong, right, skipped) for right, wrong, skipped in answers]
-    random = np.random.default_rng(0)
-    drawn = np.array([shares for _, shares in draw_shares(strata, random)])
-    assert (np.diff(drawn, axis=0) <= 0).all()
-    # The oracle draws from the prior and weighs the draws by the likelihood.
-    between = [1 / 3 / (len(strata) - 1)] * (len(strata) - 1) if len(strata) > 1 else []
-    falls = random.dirichlet([1 / 3, *between, 1 / 3], 200_000)
-    shares = 1 - np.cumsum(falls, axis=1)[:, :-1].T
-    weights = np.ones(shares.shape[1])
-    for share, (right, wrong, skipped) in zip(shares, answers, strict=True):
-        weights *= share**right * (1 - share).clip(0) ** (wrong + skipped)
-    means = np.average(shares, axis=1, weights=weights)
-    deviations = np.sqrt(np.average((shares - means[:, None]) ** 2, axis=1, weights=weights))
-    assert drawn.mean(axis=1) == pytest.approx(means, abs=0.01)
-    assert drawn.std(axis=1) == pytest.approx(deviations, abs=0.01)
-
-
-def test_strata_without_pairs_change_nothing():
-    strata = [Counts(9, 4, 3, 0), Counts(9, 4, 1, 0)]
-    among_empty = [Counts(0, 0, 0, 0), strata[0], Counts(0, 0, 0, 0), strata[1]]
-    drawn = dict(draw_shares(strata, np.random.default_rng(0)))
-    same = dict(draw_shares(among_empty, np.random.default_rng(0)))
-    assert (list(drawn), list(same)) == ([0, 1], [1, 3])
-    assert np.array_equal([*drawn.values()], [*same.values()])
-
-
-def test_hundreds_of_answers_are_no_matter_of_precision():
-    strata = [Counts(9000, 3000, 2000, 0), Counts(9000, 3000, 0, 0)]
-    near, far = (shares for _, shares in draw_shares(strata, np.random.default_rng(0)))
-    assert near.mean() == pytest.approx(2 / 3, abs=0.005)
-    assert far.mean() < 0.001
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.9, 0.9985, 0.999])
-@pytest.mark.parametrize("answers", [60, 500, 2000, 5000])
-def test_with_many_answers_shares_near_1_are_told_apart(answers, share):
-    rights = np.random.default_rng(0).binomial(answers, share, 60)
-    covered = []
-    for seed, right in enumerate(rights):
-        counts = Counts(10**7, answers, int(right), 0)
-        [(_, drawn)] = draw_shares([counts], np.random.default_rng(seed))
-        low, high = np.quantile(drawn, (0.025, 0.975))
-        covered.append(low <= share <= high)
-    assert np.mean(covered) >= 0.85
-
-
-@pytest.mark.filterwarnings("error")
-def test_answers_that_contradict_the_order_are_averaged_however_many_they_are():
-    strata = [Counts(2000, 600, 0, 0), Counts(2000, 600, 600, 0)]
-    near, far = (shares for _, shares in draw_shares(strata, np.random.default_rng(0)))
-    assert (near >= far).all()
-    assert [near.mean(), far.mean()] == pytest.approx([0.5, 0.5], abs=0.01)
-
-
-def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
-    right, counting = draw_right([Counts(1000, 58, 38, 2)], np.random.default_rng(0))
-    # 38 / 58 of those that one can tell; were 20 skipped and 2 wrong, it would be 0.92.
-    assert (right / counting).mean() == pytest.approx(38 / 58, abs=0.02)
-
-
 @each(
     ("sizes", "kept"),
     [
@@ -290,7 +216,7 @@ def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
     ],
 )
 def test_strata_end_where_pairs_are_alike_by_chance(sizes, kept):
-    assert count_before_chance([[(0, 1)] * size for size in sizes], 1000) == kept
+    assert _count_before_chance([[(0, 1)] * size for size in sizes], 1000) == kept
 
 
 @pytest.fixture(scope="module")
@@ -321,12 +247,19 @@ def test_every_method_can_be_calibrated(documents, kind):
         assert {pair for stratum in found.strata.values() for pair in stratum} == near
 
 
-def test_thresholds_are_those_of_the_sweep_up_to_the_one_that_is_given():
-    assert thresholds_of(SimHash, {}) == list(range(17))
-    assert thresholds_of(SimHash, {"max_distance": 2}) == [0, 1, 2]
-    assert thresholds_of(MinHash, {"max_distance": 6}) == [0, 4, 6]
-    assert thresholds_of(METHODS["exact"], {}) == [0]
-    assert thresholds_of(METHODS["i-match"], {"randomised": 3}) == [3]
+@each(
+    ("kind", "arguments", "thresholds"),
+    [
+        (SimHash, {"max_distance": 2}, [0, 1, 2]),
+        (MinHash, {"max_distance": 6}, [0, 4, 6]),
+        (METHODS["exact"], {}, [0]),
+        (METHODS["i-match"], {"randomised": 3}, [3]),
+    ],
+)
+def test_thresholds_are_those_of_the_sweep_up_to_the_one_that_is_given(
+    documents, kind, arguments, thresholds
+):
+    assert list(find_candidates(kind, arguments, documents).strata) == thresholds
 
 
 def test_a_given_threshold_is_not_narrowed(documents):
@@ -339,17 +272,8 @@ def test_the_largest_threshold_that_is_precise_enough_is_recommended():
     calibration = Calibration(keys_of(candidates), [candidates])
     labels = labelled(candidates, [1, 1, 0], 0)
     steps = calibration.steps(candidates, labels)
-    assert recommend(steps, 1).threshold == 1
-    assert recommend(steps, 0.66).threshold == 2
-    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, NO)), 0.5) is None
+    assert recommend(steps).threshold == 1
+    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, YES))).threshold == 2
+    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, NO))) is None
     # Nothing that was judged says that there is any.
-    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, SKIP)), 0.01) is None
-
-
-def test_what_only_others_find_is_in_one_order_by_how_far_each_of_them_sees_it():
-    own = Candidates(SimHash(), {0: [(0, 1)]})
-    two = Candidates(MinHash(), {0: [(2, 3), (0, 1)], 4: [(4, 5)]})
-    four = Candidates(METHODS["verified"](), {1: [(6, 7)], 2: [(2, 3)], 3: [(8, 9)], 4: [(10, 11)]})
-    calibration = Calibration([str(number) for number in range(12)], [own, two, four])
-    left_over = [stratum for stratum in calibration._other_strata(own) if stratum]
-    assert left_over == [[(6, 7)], [(2, 3)], [(8, 9)], [(4, 5)], [(10, 11)]]
+    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, SKIP))) is None

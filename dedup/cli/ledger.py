@@ -1,0 +1,246 @@
+"""``dedup ledger``: a ledger made of another one, or of the records in feeds."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs
+from dedup.cli.ledgers import ledger_file, name_of_copied, place_of, with_log
+from dedup.cli.options import add_fields, add_method, add_overwrite, method_of, scope_of
+from dedup.cli.terminal import progress
+from dedup.record_field import FieldReader, FieldRecord
+from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
+from dedup.records.tables import json_objects
+from dedup.records.warc import Warc
+from dedup.scopes import Scope
+from dedup.sqlite_file import is_sqlite
+from dedup.stores.edit import Reindexed, rebuild, reindex
+from dedup.stores.reader import LedgerReader
+from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.shared.places import open_log
+from dedup.text import printable
+from dedup.units import Count, count_of
+
+EXAMPLES = """\
+examples:
+  dedup ledger pages.sqlite -o redis://localhost:6379/0                   copy it
+  dedup ledger redis://localhost:6379/0 -o pages.sqlite
+  dedup ledger pages.sqlite -o by-host.sqlite --scope host                convert it
+  dedup ledger pages.sqlite -o verified.sqlite --method verified --texts pages.jsonl
+  dedup ledger pages.jsonl more.jsonl -o pages.sqlite                     make it again
+
+A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. A
+store that crawls use is not written; one that holds pages is only replaced with --overwrite.
+
+Sketches of another method are computed from the texts in the feeds of the crawls, which must have
+the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
+met.
+
+A ledger that is lost is made again of feeds whose items have the records of their pages
+(DEDUP_SKETCH_FIELD), the oldest feed first; --method is that of the crawls. With --scope, its pages
+are in another scope than theirs, which the fields of the items may tell.
+"""
+
+_ITEMS_AT_ONCE = 256
+# A wrong name of a field shall not cost hours.
+_ITEMS_WITHOUT_FIELD = 1_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", type=place_of, metavar="INPUT",
+        help="a ledger, a file or the URL of a shared store; or feeds with the records of pages"
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=place_of, required=True, metavar="LEDGER",
+        help="the new ledger, a file or the URL of a shared store; the old one stays as it is"
+    )  # fmt: skip
+    add_method(parser, default=None)
+    parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
+    parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
+        help="for another method: JSONL feeds with the main texts of the pages")  # fmt: skip
+    add_fields(parser)
+    parser.add_argument("--record-field", default="dedup_record", metavar="NAME",
+        help="the field of feeds with the record (default: dedup_record)")  # fmt: skip
+    add_overwrite(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    first = options.inputs[0]
+    is_ledger = isinstance(first, LogUrl) or (first.is_file() and is_sqlite(first))
+    if is_ledger and len(options.inputs) > 1:
+        raise CommandError(f"{first} is a ledger: give one, or several feeds")
+    # The log adds what a URL does not say.
+    if _resolved(options.output) in map(_resolved, options.inputs):
+        raise CommandError(f"{options.output} is an input; give the new ledger another name")
+    if options.texts and not (is_ledger and options.method):
+        raise CommandError("--texts is for a ledger and --method")
+    if isinstance(options.output, Path):
+        check_outputs(options.output, overwrite=options.overwrite)
+    else:
+        with_log(options.output, lambda log: check_target(log, overwrite=options.overwrite))
+    if not is_ledger:
+        _rebuild(options)
+        return
+    is_copied = options.method is None and options.scope is None
+    if is_copied and (isinstance(first, LogUrl) or isinstance(options.output, LogUrl)):
+        done = Reindexed(_copied(first, options), 0)
+    else:
+        done = _converted(first, options)
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
+    if done.without_text:
+        print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
+
+
+def _resolved(ledger: Path | LogUrl) -> Path | str:
+    return ledger.resolve() if isinstance(ledger, Path) else open_log(ledger).name
+
+
+def _copied(source: Path | LogUrl, options: argparse.Namespace) -> int:
+    """Copy the ledger from or to a store, or both; return how many pages count."""
+    if isinstance(options.output, LogUrl):
+        with ledger_file(source) as file:
+            return _move(file, options, name_of_copied(source))
+    assert isinstance(source, LogUrl)
+    with_log(source, lambda log: copy_to_ledger(log, options.output))
+    with LedgerReader(options.output) as reader:
+        return reader.counts()["pages"]
+
+
+def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
+    name = name_of_copied(ledger)
+    method = None if options.method is None else method_of(options.method)
+    scope = scope_of(options.scope)
+    with (
+        ledger_file(ledger) as source,
+        _new_file(options, name or "the converted ledger") as target,
+        progress("texts", None) as advance,
+    ):
+        return reindex(
+            source,
+            target,
+            name=name,
+            method=method,
+            scope=None if scope is None else scope.name,
+            texts=_texts(options.texts, options.key_field, options.text_field),
+            advance=advance,
+        )
+
+
+def _rebuild(options: argparse.Namespace) -> None:
+    scope = scope_of(options.scope)
+    if scope and scope.needs_language:
+        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
+    method = method_of(options.method or "simhash")
+    reader = FieldReader(method)
+    fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
+    feeds = [(path, _records(_feed(path, fields), reader, scope)) for path in options.inputs]
+    with _new_file(options, "the new ledger") as target, progress("records", None) as advance:
+        done = rebuild(target, method, feeds, advance)
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
+    if done.passed_over:
+        print(
+            f"{Count(done.passed_over):item is|items are} passed over, to be stored again when "
+            f"met; the first: {printable(done.first_passed_over or '')}"
+        )
+
+
+@contextmanager
+def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    """Yield the file to write the new ledger into; what is written is moved if that is a store.
+
+    *name* is what messages call what is written then.
+    """
+    output = options.output
+    if isinstance(output, Path):
+        yield output
+        return
+    with TemporaryDirectory(prefix="dedup-") as folder:
+        file = Path(folder, "pages.sqlite")
+        yield file
+        _move(file, options, name)
+
+
+def _move(file: Path, options: argparse.Namespace, name: str) -> int:
+    """Move a ledger into the store of --output; return how many pages these are."""
+    return with_log(
+        options.output,
+        lambda log: copy_to_log(file, log, overwrite=options.overwrite, name=name),
+    )
+
+
+def _feed(path: Path, fields: Fields) -> Format:
+    kind = format_of([path])
+    if kind in (Folder, Warc):
+        raise CommandError(f"{path} is no feed: a {kind.name} has no fields")
+    return kind([path], fields)
+
+
+def _records(
+    feed: Format, reader: FieldReader, scope: Scope | None
+) -> Iterator[FieldRecord | ValueError]:
+    """Yield what the items of *feed* hold, in order: a record, or why there is none.
+
+    Where there is a *scope*, they are in that.
+    """
+    raws = feed.raw_records()
+    while batch := list(islice(raws, _ITEMS_AT_ONCE)):
+        parsed = [_parse(feed, raw) for raw in batch]
+        found = iter(
+            reader.read([item.values or {} for item in parsed if isinstance(item, Record)])
+        )
+        for raw, item in zip(batch, parsed, strict=True):
+            result = next(found) if isinstance(item, Record) else item
+            if scope and isinstance(item, Record) and isinstance(result, FieldRecord):
+                result = _in_scope(result, scope, item.fields)
+            yield (
+                ValueError(f"{raw.source}, record {raw.number}: {result}")
+                if isinstance(result, ValueError)
+                else result
+            )
+
+
+def _in_scope(
+    found: FieldRecord, scope: Scope, item: Mapping[str, Any]
+) -> FieldRecord | ValueError:
+    """Return *found*, the record of *item*, in *scope*; an error if that has no value."""
+    try:
+        name = scope.name_of(found.record.key, item=item)
+    except Exception as error:  # of a function of somebody else's, which crawls survive, too
+        return ValueError(f"{type(error).__name__} in the scope {scope.name!r}: {error}")
+    if name is None:
+        return ValueError(f"it has no value for the scope {scope.name!r}")
+    made_with = found.made_with._replace(scope=scope.name)
+    return FieldRecord(found.record.under(found.record.key, name), made_with)
+
+
+def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
+    if raw.error is not None:
+        return ValueError(raw.error)
+    try:
+        record = feed.parse(raw.data)
+    except RecordError as error:
+        return error
+    return record if record.values else ValueError(f"it has no field {feed.fields.content!r}")
+
+
+def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
+    """Yield the URL and the text of each item; raises CommandError if a feed has no such field."""
+    for path in paths:
+        number, has_texts = 0, False
+        for number, (_, item) in enumerate(json_objects(path), 1):
+            url, text = item.get(key_field), item.get(text_field)
+            if isinstance(url, str) and isinstance(text, str):
+                has_texts = True
+                yield url, text
+            if number == _ITEMS_WITHOUT_FIELD and not has_texts:
+                break
+        if number and not has_texts:
+            raise CommandError(
+                f"none of the first {count_of(number, 'item')} of {path} has strings in "
+                f"{key_field!r} and {text_field!r}; --key-field and --text-field name other fields"
+            )

@@ -1,0 +1,189 @@
+"""The options that several commands have, and what they stand for."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple, Self
+
+from dedup.cli.errors import CommandError
+from dedup.evidence import DEMANDS
+from dedup.extraction import Extractor
+from dedup.methods import METHODS
+from dedup.methods.arguments import check_arguments
+from dedup.methods.base import Method
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import load_extractor, load_method_class, load_preference
+from dedup.preference import CRITERIA, Preference
+from dedup.scopes import Scope
+from dedup.stores.reader import LedgerReader
+
+SECRET = "DEDUP_SECRET"
+Creator = Callable[[type[Method], dict[str, Any]], list[Method]]
+
+
+def add_method(
+    parser: argparse.ArgumentParser, default: str | None = "simhash", nargs: str | None = None
+) -> None:
+    """Add --method; with *nargs*, it takes several."""
+    several = ", or all" if nargs else ""
+    parser.add_argument("--method", nargs=nargs, metavar="METHOD",
+        default=[default] if nargs else default,
+        help=f"as in DEDUP_METHOD: a name, an import path, or JSON with \"name\" and arguments"
+        f"{several}{f' (default: {default})' * bool(default)}")  # fmt: skip
+
+
+def add_min_tokens(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="texts with fewer words can only be exact duplicates; each Han character is one "
+        "(default: 20)")  # fmt: skip
+
+
+def add_extractor(parser: argparse.ArgumentParser, default: str | None = "trafilatura") -> None:
+    parser.add_argument("--extractor", default=default, metavar="NAME",
+        help="what extracts the main text from HTML: a name or an import path (default: "
+        f"{default or 'none, the texts are taken'})")  # fmt: skip
+
+
+def add_evidence(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--evidence", choices=tuple(DEMANDS), default=default,
+        help="what pages of HTML must show besides matching texts, as in DEDUP_EVIDENCE (default: "
+        f"{default})")  # fmt: skip
+
+
+def add_fields(parser: argparse.ArgumentParser) -> None:
+    """Add the names of the fields that a feed has."""
+    parser.add_argument("--text-field", default="text", metavar="NAME",
+        help="the field of JSON lines with the main text (default: text)")  # fmt: skip
+    parser.add_argument("--key-field", default="url", metavar="NAME",
+        help="the field that names a page (default: url)")  # fmt: skip
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true",
+        help="print everything as JSON, in place of what is shown")  # fmt: skip
+
+
+def check_numbers(options: argparse.Namespace, **least: int) -> None:
+    """Raise CommandError if an option is lower than its value in *least*."""
+    for name, number in least.items():
+        if (value := getattr(options, name)) < number:
+            raise CommandError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
+
+
+class MethodChoice(NamedTuple):
+    """What a *value* of --method describes, before it is made."""
+
+    value: str
+    kind: type[Method]
+    arguments: dict[str, Any]
+    simplifies_chinese: bool
+
+    @classmethod
+    def of(cls, value: str) -> Self:
+        """Return what *value* describes, as DEDUP_METHOD does; raises CommandError."""
+        arguments = {"name": value}
+        if value.lstrip().startswith("{"):
+            try:
+                arguments = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise CommandError(f"--method is no JSON, got {value!r:.200} ({error})") from error
+        if not isinstance(name := arguments.pop("name", None), str):
+            raise CommandError(f'--method must have the name of the method as "name", got {value}')
+        if not isinstance(simplifies := arguments.pop("simplify_chinese", False), bool):
+            raise CommandError(f"--method: simplify_chinese must be true or false, got {value}")
+        with _naming("--method"):
+            kind = load_method_class(name)
+        try:
+            check_arguments(kind, arguments)
+        except TypeError as error:
+            raise CommandError(f"--method: {kind.name} {error}") from error
+        return cls(value, kind, arguments, simplifies)
+
+    def methods(self, create: Creator | None = None) -> list[Method]:
+        """Return the one method, or all that *create* makes of the class and its arguments."""
+        try:
+            created = create(self.kind, self.arguments) if create else [self.kind(**self.arguments)]
+        except (TypeError, ValueError) as error:
+            raise CommandError(f"--method: {self.kind.name}: {error}") from error
+        return [_finished(method, self.simplifies_chinese) for method in created]
+
+
+def method_of(value: str) -> Method:
+    """Return the method that a *value* of --method describes."""
+    [method] = MethodChoice.of(value).methods()
+    return method
+
+
+def method_of_ledger(ledger: LedgerReader) -> Method | None:
+    """Return the method of the crawls of *ledger*, ``None`` if it is not one of ours."""
+    method = ledger.method
+    return method and _finished(method, bool(ledger.identity.get("simplify_chinese")))
+
+
+def _finished(method: Method, simplifies_chinese: bool) -> Method:
+    """Return *method* as it sees Chinese, with the secret.
+
+    That comes from the environment, since other users can see the arguments of a command.
+    """
+    try:
+        if simplifies_chinese:
+            method = method.simplifying_chinese()
+    except ValueError as error:
+        raise CommandError(f"simplify_chinese {error}") from error
+    try:
+        hashing = _hashing(os.environ.get(SECRET, ""))
+        return with_keyed_hashing(method, hashing) if hashing else method
+    except ValueError as error:
+        raise CommandError(f"{SECRET}: {error}") from error
+
+
+def choices_of(values: Sequence[str]) -> list[MethodChoice]:
+    """Return what several *values* of --method describe, each once; "all" is all of ours."""
+    return [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+
+
+def extractor_of(name: str) -> Extractor:
+    """Return the extractor with a short *name* or import path."""
+    with _naming("--extractor"):
+        extractor: Extractor = load_extractor(name)
+        return extractor
+
+
+def scope_of(name: str | None) -> Scope | None:
+    """Return the scope that *name* stands for, as in DEDUP_SCOPE; ``None`` for ``None``."""
+    with _naming("--scope"):
+        return None if name is None else Scope.of(name)
+
+
+def preference_of(names: str) -> Preference:
+    """Return the preference that *names* stand for, separated by commas."""
+    with _naming("--keep"):
+        preference = load_preference(CRITERIA, names)
+        if not preference:
+            raise ValueError(f"must name a criterion, one of {', '.join(CRITERIA)}")
+        return preference
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Let import paths begin in the current folder, and name *option* in messages of errors."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    except ValueError as error:
+        raise CommandError(f"{option} {error}") from error
+
+
+@cache
+def _hashing(secret: str) -> KeyedHashing | None:
+    """Return the hashing with *secret*; ``None`` if that is empty."""
+    return KeyedHashing(secret) if secret else None

@@ -1,0 +1,302 @@
+"""What became of a page, in words, from what crawls left: a ledger, and files of dropped items."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from dedup.dropped import DroppedItem, read_dropped
+from dedup.limits import LONGEST_URL
+from dedup.methods.base import Method
+from dedup.record import unpack_items
+from dedup.rule import Kind
+from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
+from dedup.units import count_of
+from dedup.view.view import View
+
+MOST_LISTED = 10
+"""The most URLs that an event names."""
+_NOUNS = {
+    Kind.EXACT: "an exact duplicate",
+    Kind.NEAR: "a near-duplicate",
+    Kind.REPEATED: "a page that was met before in the crawl, under this URL",
+}
+
+
+class Event(NamedTuple):
+    """Something that became of a page: *what* in one word, in *words*, and the *facts* as JSON."""
+
+    what: str
+    words: str
+    facts: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"what": self.what, **self.facts, "words": self.words}
+
+
+class LedgerHistory:
+    """What a ledger knows of pages."""
+
+    def __init__(self, ledger: LedgerReader) -> None:
+        self.name = ledger.name
+        self.known_urls = ledger.known_urls
+        self._ledger = ledger
+        self._method = ledger.method
+        self._rule = ledger.rule
+        self._crawls = {crawl.id: crawl for crawl in ledger.crawls()}
+
+    def events(self, url: str) -> list[Event]:
+        """Return what became of the page at *url*, in the order in which it did."""
+        versions = self._ledger.versions(url)
+        events = [(page.stored, self._event_of_version(page, versions)) for page in versions]
+        events += [(m.found, self._event_of_match(m)) for m in self._ledger.matches_of(url)]
+        events.sort(key=lambda event: event[0])
+        found = [event for _, event in events]
+        if versions:
+            copies = ((c.duplicate, c.kind, c.distance) for c in self._ledger.copies_of(url))
+            found += _events_of_copies("page", copies)
+        return found + list(self._why_kept(url, versions))
+
+    def _event_of_version(self, page: StoredPage, versions: Sequence[StoredPage]) -> Event:
+        crawl = self._crawls.get(page.crawl)
+        how = "restored" if crawl and crawl.reason == "restored" else "stored"
+        words = f"It was {how} {self._in(page.crawl, page.stored)}, as page {page.number}, with "
+        words += f"{count_of(page.record.tokens, 'word')}"
+        words += "; it had changed since it was stored before." if page.is_change else "."
+        if page.seen > page.stored:
+            words += f" It was met again unchanged, last on {_format_time(page.seen)}."
+        by = next((other for other in versions if other.stored == page.ended), None)
+        if page.ended is not None:
+            at = _format_time(page.ended)
+            words += (
+                f" Page {by.number} took its place on {at}."
+                if by
+                else f" It expired on {at} (DEDUP_REVISITS): no page is compared with it."
+            )
+        facts = {
+            "page": page.number, "crawl": page.crawl, "stored": _format_time(page.stored),
+            "seen": _format_time(page.seen), "replaced_by": by and by.number,
+            "ended": None if page.ended is None else _format_time(page.ended),
+            "tokens": page.record.tokens,
+        }  # fmt: skip
+        return Event("changed" if page.is_change else how, words, facts)
+
+    def _event_of_match(self, match: StoredMatch) -> Event:
+        crawl = self._crawls.get(match.crawl)
+        is_marked = crawl is not None and crawl.setting("DEDUP_ACTION") == "mark"
+        words = (
+            f"It was {'marked, and stored,' if is_marked else 'dropped'} "
+            f"{self._in(match.crawl, match.found)}, as {_noun(match.kind, match.distance)} of "
+            f"<{match.original}>, which is page {match.page}."
+        )
+        if match.ended is not None:
+            words += (
+                f" That page does not count since {_format_time(match.ended)}: this one is "
+                "compared anew."
+            )
+        facts = {
+            "verdict": match.kind, "original": match.original, "page": match.page,
+            "distance": match.distance, "crawl": match.crawl, "found": _format_time(match.found),
+        }  # fmt: skip
+        return Event("marked" if is_marked else "dropped", words, facts)
+
+    def _in(self, crawl: int, at: float) -> str:
+        known = self._crawls.get(crawl)
+        if known and self._ledger.is_copy:
+            spiders = [other.spider for other in self._crawls.values() if other.run == known.run]
+            if len(spiders) > 1:
+                names = ", ".join(dict.fromkeys(spiders))
+                return f"in run {known.run} of {names} on {_format_time(at)}"
+        of = f" of {known.spider}" if known else ""
+        return f"in crawl {crawl}{of} on {_format_time(at)}"
+
+    def _why_kept(self, url: str, versions: Sequence[StoredPage]) -> Iterator[Event]:
+        """Yield what kept the page at *url* from being a duplicate, as far as anything nearly did.
+
+        All pages that count are asked, those that came later, too, but for objections.
+        """
+        current = [page for page in versions if page.ended is None]
+        if self._method is None or not current:
+            return
+        view = self._view(self._method)
+        versions_of_it = {page.number for page in versions}
+        for page in current:
+            [item, *_] = [*unpack_items(page.items), b""]
+            later = range(page.number + 1, self._ledger.last + 1)
+            look = view.look(page.record._replace(item=item), versions_of_it.union(later))
+            if look.objection:
+                fields = None
+                other = look.page
+                if differences := self._ledger.differences_of(url):
+                    other, fields = next(iter(differences.items()))
+                yield self._event_of_other(
+                    "kept although alike",
+                    "It is kept although its main text matches that of <{}>, page {}: "
+                    f"{look.objection}"
+                    + (f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out." if fields else "."),
+                    other,
+                    objection=look.objection.value,
+                    fields=fields,
+                )
+            elif self._rule.is_short(page.record):
+                words = (
+                    f"It has {count_of(page.record.tokens, 'word')}: with fewer than "
+                    f"{self._rule.min_tokens} (DEDUP_MIN_TOKENS), a page can only be a duplicate "
+                    "of one with an equal text."
+                )
+                yield Event("too short", words, {"tokens": page.record.tokens})
+            else:
+                yield from self._nearest(page, view, self._method)
+
+    def _nearest(self, page: StoredPage, view: View, method: Method) -> Iterator[Event]:
+        scope, within = page.record.scope, method.near_miss_distance
+        for match in view.nearest_beyond([page.record], scope, within):
+            if match is not None:
+                yield self._event_of_other(
+                    "nearest",
+                    f"The nearest page beyond the threshold {method.max_distance:.4g} is <{{}}>, "
+                    f"page {{}}, at distance {match.distance:.4g}.",
+                    match.page,
+                    distance=match.distance,
+                    threshold=method.max_distance,
+                )
+
+    def _event_of_other(self, what: str, words: str, number: int, **facts: Any) -> Event:
+        url = self._ledger.url(number)
+        facts |= {"other": url, "other_page": number}
+        return Event(what, words.format(url, number), facts)
+
+    def _view(self, method: Method) -> View:
+        view, number = View(method, self._rule), 0
+        while piece := self._ledger.columns_since(number):
+            number = piece.last
+            view.load(piece)
+        view.finish_loading()
+        return view
+
+
+class DroppedHistory:
+    """What a file of dropped items knows of pages; lines that are none are passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._path = path
+
+    def known_urls(self) -> Iterator[str]:
+        for item in self._items():
+            yield from filter(None, (item.url, item.original))
+
+    def events(self, url: str) -> list[Event]:
+        """Return why items of the page at *url* were dropped, and what was dropped for it."""
+        drops: dict[tuple[str, str | None], list[DroppedItem]] = defaultdict(list)
+        for item in self._items():
+            if item.url == url:
+                drops[item.verdict, item.original].append(item._replace(item=None))
+        copies = (
+            (item.url, item.verdict, item.distance)
+            for item in self._items()
+            if item.original == url != item.url
+        )
+        events = [_event_of_drops(items) for items in islice(drops.values(), MOST_LISTED)]
+        return [*events, *_events_of_copies("item", copies)]
+
+    def _items(self) -> Iterator[DroppedItem]:
+        """Yield the items; raises ValueError if the file has lines, and none is one."""
+        error = ""
+        for item in read_dropped(self._path):
+            if isinstance(item, DroppedItem):
+                error = "-"
+                yield item
+            elif not error:
+                error = f"{self.name} is no file of dropped items: {item}"
+        if error.strip("-"):
+            raise ValueError(error)
+
+
+def _event_of_drops(items: Sequence[DroppedItem]) -> Event:
+    last = items[-1]
+    of = "" if last.verdict == Kind.REPEATED else f" of <{last.original}>"
+    words = (
+        f"{count_of(len(items), 'item').capitalize()} of it {_was(len(items))} dropped, last on "
+        f"{_format_iso(last.dropped)}, as {_noun(last.verdict, last.distance)}{of} "
+        f"({last.method}). dedup restore has {'it' if len(items) == 1 else 'them'} back."
+    )
+    facts = {
+        "verdict": last.verdict, "original": last.original, "distance": last.distance,
+        "method": last.method, "dropped": last.dropped, "items": len(items),
+    }  # fmt: skip
+    return Event("dropped", words, facts)
+
+
+def _events_of_copies(
+    noun: str, copies: Iterable[tuple[str, str, float | None]]
+) -> Iterator[Event]:
+    """Yield the event that *copies* repeat a page, if there are any: pages or items by *noun*.
+
+    Each with its URL, verdict and distance.
+    """
+    rest = iter(copies)
+    listed = list(islice(rest, MOST_LISTED))
+    count = len(listed) + sum(1 for _ in rest)
+    if not count:
+        return
+    words = f"{count_of(count, noun).capitalize()} {_was(count)} found to repeat it:"
+    for url, verdict, distance in listed:
+        near = f", distance {distance or 0:.4g}" * (verdict == Kind.NEAR)
+        words += f"\n  <{url}> ({verdict}{near})"
+    words += f"\n  and {count - len(listed):,} more" * (count > len(listed))
+    first = [{"url": url, "verdict": kind, "distance": far} for url, kind, far in listed]
+    yield Event("repeated by others", words, {"count": count, "first": first})
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _noun(kind: str, distance: float | None) -> str:
+    is_near = kind == Kind.NEAR and distance is not None
+    return _NOUNS[Kind(kind)] + (f" at distance {distance:.4g}" if is_near else "")
+
+
+def _format_time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _format_iso(iso: str) -> str:
+    with suppress(ValueError, OverflowError, OSError):
+        return _format_time(datetime.fromisoformat(iso).timestamp())
+    return iso
+
+
+def nearest_urls(url: str, known: Iterable[str]) -> list[str]:
+    """Return the 10 of the *known* URLs that are most like *url*, or fewer, the nearest first.
+
+    First those that differ in case, encoding, scheme, www or a slash, then in what follows the
+    path, then in the host, then in the folder.
+
+    >>> nearest_urls("http://a/B%C3%A9/", ["http://a/", "https://a/bé", "http://b/bé"])
+    ['https://a/bé', 'http://b/bé']
+    """
+    host, path, query = _parts(url)
+    name = path.rpartition("/")[2]
+
+    def rank(other: str) -> tuple[bool, ...]:
+        its_host, its_path, its_query = _parts(other)
+        return path != its_path, host != its_host, query != its_query
+
+    near = {other for other in known if name and _parts(other)[1].rpartition("/")[2] == name}
+    return nsmallest(MOST_LISTED, near, key=lambda other: (rank(other), other))
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Return host, path and query without what people write in several ways."""
+    try:
+        parts = urlsplit(unquote(url[:LONGEST_URL]).casefold().strip())
+    except ValueError:  # such as an unclosed bracket in the host
+        return "", url, ""
+    return parts.netloc.removeprefix("www."), parts.path.rstrip("/"), parts.query

@@ -1,0 +1,238 @@
+import csv
+import json
+
+import pytest
+from cases import each
+from texts import article, replaced
+
+from dedup.cli import main
+
+COPIES = 20
+
+
+@pytest.fixture
+def pages(tmp_path, monkeypatch):
+    """40 pages, and copies of half of them with ever more words replaced."""
+    monkeypatch.chdir(tmp_path)
+    texts = {f"page/{number}": article(number, 300) for number in range(40)}
+    texts |= {
+        f"copy/{number}": replaced(article(number, 300), number + 1) for number in range(COPIES)
+    }
+    texts |= {"page/equal": article(0, 300), "short": "a few words", "none": None}
+    lines = [json.dumps({"url": key, "text": text}) for key, text in texts.items()]
+    (tmp_path / "pages.jsonl").write_text("\n".join(lines))
+    return tmp_path
+
+
+@pytest.fixture
+def evaluate(pages, capsys):
+    """The exit code, the output and what is said on stderr."""
+
+    def run(*arguments):
+        code = main(["evaluate", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def is_copy(one, other):
+    return one.split("/")[1:] == other.split("/")[1:]
+
+
+def read_table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def fill_in(path):
+    """Label all pairs of a table, as a person would elsewhere."""
+    rows = read_table(path)
+    for row in rows:
+        row["label"] = "Yes" if is_copy(row["key1"], row["key2"]) else "no "
+        row["key1"], row["key2"] = row["key2"], row["key1"]  # which is first does not matter
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, list(rows[0]), delimiter="\t")
+        table.writeheader()
+        table.writerows(rows)
+    return rows
+
+
+def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(evaluate, pages):
+    code, out, err = evaluate("pages.jsonl", "--sample", 1000, "-o", "pairs.tsv")
+    assert (code, err) == (0, "")
+    rows = fill_in(pages / "pairs.tsv")
+    assert out.startswith(f"pairs.tsv: {len(rows)} pairs; fill in the column label")
+    assert rows[0]["text1"].split()
+    assert "{+" in rows[-1]["differences"]
+    # Of pages with equal texts, the first.
+    keys = {row[name] for row in rows for name in ("key1", "key2")}
+    assert ("page/0" in keys, "page/equal" in keys) == (True, False)
+    code, out, err = evaluate("pages.jsonl", "--answers", "pairs.tsv", "--json")
+    assert (code, err) == (0, "")
+    figures = json.loads(out)
+    _, out, _ = evaluate("pages.jsonl", "--answers", "pairs.tsv")
+    assert out.startswith("60 pages with different texts")
+    [method] = figures["methods"]
+    copies = sum(is_copy(row["key1"], row["key2"]) for row in rows)
+    # All pairs were judged: what is expected is what is.
+    last = method["thresholds"][-1]
+    assert (figures["judged"], last["found"]) == (len(rows), pytest.approx(copies))
+    assert last["precision"]["mean"] == pytest.approx(copies / len(rows))
+    precise = [
+        step["threshold"] for step in method["thresholds"] if step["precision"]["mean"] >= 0.95
+    ]
+    assert method["recommended"] == precise[-1]
+    [lost] = [
+        step["lost_text"] for step in method["thresholds"] if step["threshold"] == precise[-1]
+    ]
+    assert 0 < lost["share"] < 0.2
+    assert lost["error"] == 0
+    percent = f"{100 * lost['share']:.{0 if lost['share'] >= 0.1 else 1}f} %"
+    assert (
+        f"At this threshold, {percent} of the extracted text of dropped pages is lost."
+        in " ".join(out.split())
+    )
+    shares = [step["lost_text"]["share"] for step in method["thresholds"]]
+    assert shares[-1] > shares[0]
+    assert out.endswith(f"DEDUP_METHOD = {{'name': 'simhash', 'max_distance': {precise[-1]}}}\n")
+
+
+@pytest.mark.slow
+def test_methods_are_compared_by_recall_on_the_same_answers(evaluate, pages):
+    methods = ("--method", "simhash", "verified", "exact")
+    evaluate("pages.jsonl", *methods, "--sample", 1000, "-o", "pairs.tsv")
+    fill_in(pages / "pairs.tsv")
+    _, out, _ = evaluate("pages.jsonl", *methods, "--answers", "pairs.tsv", "--json")
+    figures = json.loads(out)
+    assert [method["method"] for method in figures["methods"]] == ["simhash", "verified", "exact"]
+    recalls = {
+        method["method"]: step["recall"]["mean"]
+        for method in figures["methods"]
+        for step in method["thresholds"]
+        if step["threshold"] == method["recommended"]
+    }
+    assert figures["recommended"] == max(recalls, key=recalls.get)
+    assert figures["methods"][2]["recommended"] is None
+    _, out, _ = evaluate("pages.jsonl", *methods, "--answers", "pairs.tsv")
+    assert f"DEDUP_METHOD = {{'name': '{figures['recommended']}'" in out
+    assert "exact: no threshold has an expected precision of 0.95 by these answers." in out
+
+
+def test_answers_of_other_pairs_are_counted_and_arguments_kept(evaluate, pages):
+    arguments = ("--method", '{"name": "simhash", "weights": "tf", "max_distance": 12}')
+    evaluate("pages.jsonl", *arguments, "--sample", 60, "-o", "pairs.tsv")
+    fill_in(pages / "pairs.tsv")
+    with (pages / "pairs.tsv").open("a") as file:
+        file.write("page/1\tnowhere\tyes\t\t\n")
+    code, out, _ = evaluate("pages.jsonl", *arguments, "--answers", "pairs.tsv")
+    assert code == 0
+    assert "{'name': 'simhash', 'weights': 'tf', 'max_distance': " in out
+    assert "1 answer is about pairs that are not among these." in out
+
+
+def test_pairs_of_any_text_are_written_in_cells_that_a_spreadsheet_can_hold(evaluate, pages):
+    lines = [{"url": f"{name}\ud800", "text": f"{article(1, 9000)} {name} \ud800"} for name in "ab"]
+    (pages / "long.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert evaluate("long.jsonl", "--sample", 60, "-o", "pairs.tsv")[0] == 0
+    [row] = read_table(pages / "pairs.tsv")
+    assert {row["key1"], row["key2"]} == {"a\ufffd", "b\ufffd"}
+    assert len(row["text1"]) == len(row["text2"]) == 32_000
+
+
+def test_pairs_that_were_judged_come_with_their_answers(evaluate, pages):
+    evaluate("pages.jsonl", "--sample", 5, "-o", "pairs.tsv")
+    fill_in(pages / "pairs.tsv")
+    evaluate("pages.jsonl", "--answers", "pairs.tsv", "--sample", 9, "-o", "more.tsv")
+    labels = [row["label"] for row in read_table(pages / "more.tsv")]
+    assert all(labels[:5])
+    assert not any(labels[5:])
+
+
+SAMPLE = ["--sample", "9", "-o"]
+WRONG = [
+    (["--answers", "nowhere"], "nowhere cannot be read (No such file or directory)"),
+    (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer about a pair"),
+    (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
+    (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
+    (["--answers", "bytes"], "bytes is not UTF-8"),
+    (["--answers", "."], ". cannot be read (Is a directory)"),
+    (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
+    (["-o", "new"], "-o is for --sample and --lexicon, which need it"),
+    ([*SAMPLE, "columns.tsv"], "columns.tsv exists; --overwrite replaces it"),
+    ([*SAMPLE, "pages.jsonl", "--overwrite"], "pages.jsonl is an input"),
+    (["--sample", "0", "-o", "new"], "--sample must be 1 or more, got 0"),
+    ([*SAMPLE, "new", "--method", "x"], "--method must be"),
+    ([*SAMPLE, "new", "--method", '{"name": "simhash", "bits": 1}'], "--method: simhash: bits"),
+    ([*SAMPLE, "new", "--method", "exact"], "no two of 60 pages are near: nothing to judge"),
+    ([*SAMPLE, "new", "--lexicon"], "--lexicon goes with neither"),
+    ([*SAMPLE, "new", "--key-field", "name"], "pages.jsonl, line 1: the key 'name' must be a str"),
+    ([*SAMPLE, "new", "--text-field", "body"], "0 different texts of 20 tokens or more in the"),
+]
+
+
+@each(("arguments", "message"), WRONG)
+def test_wrong_input_gets_one_line_and_writes_nothing(evaluate, pages, arguments, message):
+    contents = {
+        "unlabelled.tsv": b"key1\tkey2\tlabel\npage/1\tcopy/1\t\n",
+        "columns.tsv": b"key1\tlabel\n",
+        "label.tsv": b"key1\tkey2\tlabel\na\tb\tmaybe\n",
+        "bytes": b"\xff",
+    }
+    for name, content in contents.items():
+        (pages / name).write_bytes(content)
+    code, out, err = evaluate("pages.jsonl", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("dedup evaluate: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert {path.name for path in pages.iterdir()} == {*contents, "pages.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]\n", "line 1: not a JSON object"),
+        (b"{\n", "line 1: not a JSON object"),
+        (b'{"url": "a", "text": 1}', "line 1: the field 'text' must be a string"),
+        (b'{"url": 1, "text": "a"}', "line 1: the key 'url' must be a string"),
+        (b"\xff", "is not UTF-8"),
+        (b"", "has 0 different texts"),
+    ],
+)
+def test_wrong_pages_are_told_with_their_line(evaluate, pages, content, message):
+    (pages / "bad.jsonl").write_bytes(content)
+    code, _, err = evaluate("bad.jsonl", "--sample", 60, "-o", "new.tsv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+
+
+def test_of_a_feed_with_two_versions_of_a_page_the_last_one_counts(evaluate, pages):
+    lines = (pages / "pages.jsonl").read_text().splitlines(keepends=True)
+    url = json.loads(lines[0])["url"]
+    old = json.dumps({"url": url, "text": article(999)}) + "\n"
+    (pages / "grown.jsonl").write_text("".join([old, *lines]))
+    for name in ("pages", "grown"):
+        code, _, err = evaluate(f"{name}.jsonl", "--sample", 1000, "-o", f"{name}.tsv")
+        assert (code, err) == (0, "")
+    first, second = (
+        {(row["key1"], row["key2"], row["text1"]) for row in read_table(pages / f"{name}.tsv")}
+        for name in ("pages", "grown")
+    )
+    assert {frozenset(row[:2]) for row in first} == {frozenset(row[:2]) for row in second}
+    assert not any(article(999)[:40] in row[2] for row in second)
+
+
+def test_of_what_nobody_judged_nothing_is_told(evaluate, pages):
+    evaluate("pages.jsonl", "--sample", 1000, "-o", "pairs.tsv")
+    rows = read_table(pages / "pairs.tsv")
+    (pages / "answers.tsv").write_text(
+        f"key1\tkey2\tlabel\n{rows[0]['key1']}\t{rows[0]['key2']}\tskip\n"
+    )
+    code, out, _ = evaluate("pages.jsonl", "--answers", "answers.tsv")
+    assert code == 0
+    assert "no threshold has an expected precision of 0.95 by these answers" in out
+    assert "DEDUP_METHOD" not in out
+    [figures] = [line.split() for line in out.splitlines() if line.startswith("up to 0 ")]
+    assert figures[figures.index("–") :][:3] == ["–", "–", "–"]
+    assert out.count("–") > 3
