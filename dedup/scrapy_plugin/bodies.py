@@ -1,22 +1,24 @@
-"""Reads the pages of responses, and reads no body twice."""
+"""The pages of responses and of items' fields: no body is read twice."""
 
 import struct
 import zlib
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
 from sys import getsizeof
+from time import perf_counter
 
 from scrapy.http import HtmlResponse, Response
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.lost_text import Sequences
-from dedup.page import Page
+from dedup.page import Page, page_of_bytes
 from dedup.record import PageRecord
 from dedup.scopes import LONGEST_LANGUAGE
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.scrapy_plugin.reporting import Reporting
+from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.text import to_utf8
 from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
@@ -39,7 +41,7 @@ def digest_of_body(response: Response) -> bytes:
 
 
 class BodyReader:
-    """Reads the pages of responses, but no body twice.
+    """Reads the pages of responses and of items' fields, but no body twice.
 
     It remembers what a verdict needs of each body (some 180 bytes). Samples of sequences, and
     texts that somebody asks for, some kilobytes each, it remembers of the last bodies only: one
@@ -53,12 +55,13 @@ class BodyReader:
     """That of texts, which are compressed."""
 
     def __init__(
-        self, pool: Pool, backlog: Backlog, halvings: Callable[[], int | None] = lambda: None
+        self, pool: Pool, backlog: Backlog, reporting: Reporting, states: ResponseStates
     ) -> None:
-        """Create it; *halvings* tells which sample of sequences is wanted of the next page."""
         self._backlog = backlog
         self._pool = pool
-        self._halvings = halvings
+        self._summary = reporting.summary
+        self._halvings = reporting.halvings
+        self._states = states
         self._nbytes = 0
         self._sequences: dict[bytes, Sequences] = {}
         self._nbytes_of_sequences = 0
@@ -68,24 +71,34 @@ class BodyReader:
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
 
-    async def read(self, response: HtmlResponse) -> tuple[Page, bool]:
-        """Return the page, and whether its body was seen before: such a page has no text.
+    async def read(self, response: Response) -> Page:
+        """Return the page of *response*, without its text if its body was seen before.
 
         Raises ReadError if the page cannot be read, now or when its body was first seen.
         """
+        state = self._states.of(response)
+        if state.page is None:
+            if isinstance(response, HtmlResponse):
+                state.page = await self._read_html(response)
+            else:
+                state.page = page_of_bytes(response.body)
+        return state.page
+
+    async def _read_html(self, response: HtmlResponse) -> Page:
         key = _body_key(response)
         if known := self._read.get(key):
-            return replace(_unpack(known), sequences=self._sequences.get(key)), True
+            page = replace(_unpack(known), sequences=self._sequences.get(key))
+            return self._repeated(page)
         if failure := self._unreadable.get(key):
             raise ReadError(*failure)
         if future := self._being_read.get(key):
-            return await result_of(future), True
+            return self._repeated(await result_of(future))
+        start = perf_counter()
         future = self._being_read[key] = self._pool.submit(
             Task("html", response.text, self._halvings())
         )
         try:
-            with self._backlog.one_more():
-                page = await result_of(future)
+            page = await self._result(future, start)
             packed = self._read[key] = _pack(page)
             self._nbytes += getsizeof(key) + getsizeof(packed)
             if page.sequences:
@@ -96,7 +109,22 @@ class BodyReader:
             raise
         finally:
             del self._being_read[key]
-        return page, False
+        return page
+
+    def _repeated(self, page: Page) -> Page:
+        self._summary.count("bodies_repeated", 1)
+        self._summary.count("seconds_saved", sum(page.seconds.values()))
+        return page
+
+    async def _result(self, future: "Future[Page]", start: float) -> Page:
+        """Return the page that is being read since *start*, and count how long that took."""
+        with self._backlog.one_more():
+            page = await result_of(future)
+        for stage, seconds in page.seconds.items():
+            self._summary.record_time(stage, seconds)
+        waited = perf_counter() - start
+        self._summary.record_time("waiting", waited - sum(page.seconds.values()))
+        return page
 
     def _remember(self, key: bytes, sequences: Sequences) -> None:
         self._sequences[key] = sequences
@@ -105,13 +133,16 @@ class BodyReader:
             oldest = self._sequences.pop(next(iter(self._sequences)))
             self._nbytes_of_sequences -= len(oldest.sample) + _SIZE_OF_SEQUENCES
 
-    async def text_of(self, response: HtmlResponse, page: Page) -> str:
-        """Return the main text of *page*, which was read of *response*; raises ReadError."""
+    async def text_of(self, response: Response) -> str:
+        """Return the main text of *response*, "" for what is no HTML; raises ReadError."""
+        page = await self.read(response)
+        if not isinstance(response, HtmlResponse):
+            return ""
         key = _body_key(response)
         if page.text is None:
             if key in self._texts:
                 return zlib.decompress(self._texts[key]).decode()
-            page = await self.read_again(response)
+            page = await result_of(self._pool.submit(Task("html", response.text)))
         if key not in self._texts:
             data = self._texts[key] = zlib.compress(to_utf8(page.text or ""), 1)
             self._nbytes_of_texts += len(data)
@@ -121,12 +152,17 @@ class BodyReader:
 
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
-        with self._backlog.one_more():
-            return await result_of(self._pool.submit(Task("field", value, self._halvings())))
+        start = perf_counter()
+        future = self._pool.submit(Task("field", value, self._halvings()))
+        return await self._result(future, start)
 
     async def read_again(self, response: HtmlResponse) -> Page:
-        """Return the page with its text, although its body was seen before; raises ReadError."""
-        return await result_of(self._pool.submit(Task("html", response.text)))
+        """Return the page of *response* with its text, which was not kept; raises ReadError."""
+        state = self._states.of(response)
+        if state.page is None or state.page.text is None:
+            self._summary.count("bodies_read_again", 1)
+            state.page = await result_of(self._pool.submit(Task("html", response.text)))
+        return state.page
 
     @property
     def nbytes(self) -> int:

@@ -25,14 +25,13 @@ from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.bodies import reason_not_to_read
+from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.request_options import RequestOptions, request_options
 from dedup.scrapy_plugin.reservations import Reservations
-from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.text import to_utf8
@@ -51,7 +50,7 @@ class Judge:
     def __init__(
         self,
         settings: DedupSettings,
-        pages: ResponsePages,
+        pages: BodyReader,
         detector: Detector,
         reservations: Reservations,
         summary: Summary,

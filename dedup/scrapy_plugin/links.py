@@ -12,11 +12,10 @@ from scrapy.http import Response
 from dedup.record import PageRecord
 from dedup.rule import Witness
 from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.bodies import reason_not_to_read
+from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
 from dedup.scrapy_plugin.request_options import request_options
-from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.workers.base import ReadError
 
@@ -45,7 +44,7 @@ class Links:
     def __init__(
         self,
         settings: DedupSettings,
-        pages: ResponsePages,
+        pages: BodyReader,
         notices: Notices,
         fingerprint: Callable[[Request], bytes],
     ) -> None:

@@ -32,7 +32,6 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
-from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
@@ -119,10 +118,7 @@ class Extension:
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self._bodies = BodyReader(self.pool, self.backlog, self.reporting.halvings)
-        self.pages = ResponsePages(
-            self._bodies, states, count=summary.count, record_time=summary.record_time
-        )
+        self.pages = BodyReader(self.pool, self.backlog, self.reporting, states)
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
         self.canonicals = (
@@ -267,7 +263,7 @@ class Extension:
                     texts=self.reporting.texts,
                     detector=self.detector,
                     checkpoints=self.checkpoints,
-                    other_bytes=self._bodies.nbytes,
+                    other_bytes=self.pages.nbytes,
                 )
 
     def engine_stopped(self) -> None:

@@ -1,6 +1,8 @@
 """Bodies that are read once: what is remembered of them is bounded."""
 
 import asyncio
+from collections import Counter
+from types import SimpleNamespace
 
 from scrapy.http import HtmlResponse
 from texts import article, page
@@ -10,6 +12,7 @@ from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
+from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.workers import InlinePool
 
 
@@ -18,37 +21,46 @@ def response(number, text):
     return HtmlResponse(f"http://a/{number}", body=html.encode(), encoding="utf-8")
 
 
-def reader():
-    pool = InlinePool(PageReader(EXTRACTORS["trafilatura"], SimHash()))
-    pool.start()
-    return BodyReader(pool, Backlog(8), lambda: 0)
+class Reading:
+    """Reads pages, and counts those whose bodies were seen before."""
 
+    def __init__(self):
+        pool = InlinePool(PageReader(EXTRACTORS["trafilatura"], SimHash()))
+        pool.start()
+        self.counts = Counter()
+        summary = SimpleNamespace(count=self.count, record_time=lambda stage, seconds: None)
+        reporting = SimpleNamespace(summary=summary, halvings=lambda: 0)
+        states = ResponseStates(lambda *claim: None, lambda *page: None)
+        self.bodies = BodyReader(pool, Backlog(8), reporting, states)
 
-def read(bodies, response):
-    return asyncio.run(bodies.read(response))
+    def count(self, name, number):
+        self.counts[name] += number
+
+    def read(self, response):
+        return asyncio.run(self.bodies.read(response))
 
 
 def test_a_body_that_comes_again_is_not_read_again_and_has_its_sequences():
-    bodies = reader()
-    first, was_seen = read(bodies, response(1, article(1)))
-    assert not was_seen
-    again, was_seen = read(bodies, response(1, article(1)))
-    assert was_seen
+    reading = Reading()
+    first = reading.read(response(1, article(1)))
+    assert reading.counts["bodies_repeated"] == 0
+    again = reading.read(response(1, article(1)))
+    assert reading.counts["bodies_repeated"] == 1
     assert again.sequences == first.sequences is not None
     assert again.record == first.record
 
 
 def test_samples_of_sequences_are_remembered_of_the_last_bodies_only():
     """Bodies that differ by a date, of the same few texts, are many megabytes of samples else."""
-    bodies = reader()
-    bodies.most_of_sequences = 20_000
+    reading = Reading()
+    reading.bodies.most_of_sequences = 20_000
     sizes = []
     for number in range(60):
-        read(bodies, response(number, article(number % 3)))
-        sizes.append(bodies.nbytes)
-    size = len(read(bodies, response(59, article(59 % 3)))[0].sequences.sample)
+        reading.read(response(number, article(number % 3)))
+        sizes.append(reading.bodies.nbytes)
+    size = len(reading.read(response(59, article(59 % 3))).sequences.sample)
     assert sizes[-1] < 20_000 + 60 * 500 < 60 * size
-    first, was_seen = read(bodies, response(0, article(0)))
-    assert was_seen
+    first = reading.read(response(0, article(0)))
+    assert reading.counts["bodies_repeated"] == 2
     assert first.sequences is None
     assert first.record.tokens
