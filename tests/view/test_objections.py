@@ -5,18 +5,15 @@ from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import joined, publish
-from texts import ENGLISH, edited, replaced
 
-from dedup import explanation
 from dedup.detector import Detector
 from dedup.evidence import NORMAL, Evidence, Names, Objection
-from dedup.methods import METHODS, SimHash
-from dedup.record import PageRecord, digest_of, keys_of
+from dedup.methods import SimHash
+from dedup.record import PageRecord, keys_of
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule, Witness
 from dedup.scan.outcome import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
-from dedup.text import Document
 from dedup.view import objections as module
 
 METHOD = SimHash()
@@ -192,35 +189,6 @@ def test_a_scan_says_what_a_crawl_says(pages):
     assert originals == [v.original for v in verdicts if v.is_duplicate]
     kept = [verdict.objection for verdict in verdicts if verdict.objection]
     assert sum(judge.outcome.objections.values()) == len(kept)
-
-
-TEXTS = [ENGLISH, ENGLISH.replace(",", " –"), edited(ENGLISH), replaced(ENGLISH, 20), "a menu"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["simhash", "verified"])
-@settings(max_examples=examples(100), deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(TEXTS), EVIDENCE), min_size=2, max_size=2))
-def test_an_explanation_says_what_a_crawl_says(name, pages):
-    method, made = METHODS[name](), []
-    documents = [Document.from_main_text(text) for text, _ in pages]
-    for number, (document, (_, evidence)) in enumerate(zip(documents, pages, strict=True)):
-        sketch = method.sketch(document)
-        data = None if sketch is None else method.to_bytes(sketch)
-        tokens, digest = len(document.tokens), digest_of(document)
-        made.append(PageRecord(f"http://a/{number}", "", tokens, digest, data, evidence))
-    detector = Detector(method, Rule(20))
-    detector.judge(made[0])
-    # Of two pages, only a crawl that has met others knows which names are the site's.
-    detector._view._names = Names()
-    verdict = detector.judge(made[1])
-    said = explanation.judge(method, *documents, Rule(20), tuple(evidence for _, evidence in pages))
-    if verdict.objection:
-        assert said.verdict == f"kept ({verdict.objection})"
-    else:
-        kinds = {Kind.EXACT: "duplicate", Kind.NEAR: "near-duplicate"}
-        expected = kinds.get(verdict.kind)
-        assert said.verdict == expected if expected else said.verdict not in kinds.values()
 
 
 def with_menu(number, view=None, coverage=0.1, near=False):
