@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared.copying import copy_to_ledger
-from dedup.stores.shared.log_url import LogUrl, without_secrets
+from dedup.stores.shared.log_url import LogUrl, split_options
 from dedup.stores.shared.places import open_server_log
 from dedup.stores.shared.server_log import ServerLog
 
@@ -24,18 +24,18 @@ def place_of(text: str) -> Path | LogUrl:
     if "://" not in text:
         return Path(text)
     try:
-        return LogUrl.of(text)
+        place, _ = split_options(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    return place if isinstance(place, LogUrl) else Path(place)
 
 
 def path_of(text: str) -> Path:
     """Return the path of a ledger that can only be a file: the type of an argument."""
-    if "://" in text:
-        raise argparse.ArgumentTypeError(
-            f"must be the path of a file, got the URL {without_secrets(text)!r}"
-        )
-    return Path(text)
+    place = place_of(text)
+    if isinstance(place, LogUrl):
+        raise argparse.ArgumentTypeError(f"must be the path of a file, got the URL {place.name!r}")
+    return place
 
 
 @contextmanager

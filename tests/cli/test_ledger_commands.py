@@ -50,6 +50,18 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_ledger_may_be_named_as_in_dedup_index(town, capsys):
+    ledger, url = town
+    named = f"sqlite:///{ledger}?share=1&commit=passed"
+    assert run(capsys, "report", named) == run(capsys, "report", ledger)
+    code, out, _ = run(capsys, "explain", f"{url}/a", "--ledger", named)
+    assert (code, "It was stored in crawl 1" in out) == (0, True)
+    with pytest.raises(SystemExit, match="2"):
+        run(capsys, "report", "sqlite://pages.sqlite")
+    assert "must be such as sqlite:///pages.sqlite?share=1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itself(tmp_path, capsys):
     pages = {"/c": page(article(2)), "/a": page(article(1)), "/b": page(article(1))}
     ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from scrapy.settings import BaseSettings
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
-from dedup.stores.shared.log_url import LogUrl, without_secrets
+from dedup.stores.shared.log_url import LogUrl, split_options, without_secrets
 from dedup.suggestion import did_you_mean
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
@@ -238,7 +237,6 @@ class StorePlace:
     """What becomes of items while it cannot be reached: "keep", or "stop" the crawl."""
 
 
-_FILE = "sqlite:///"
 _CHOICES = {"commit": ("stored", "passed"), "store_down": ("keep", "stop")}
 
 
@@ -253,7 +251,7 @@ def index() -> Setting:
 def _parse_index(value: Any) -> StorePlace:
     if not isinstance(value, str) or "://" not in value:
         return StorePlace(_parse_path("file", Path.is_file, value))
-    url, options = _split_options(value)
+    place, options = split_options(value)
     try:
         for name, given in options.items():
             if name in _CHOICES:
@@ -262,35 +260,13 @@ def _parse_index(value: Any) -> StorePlace:
         is_shared = share is not None and _parse_switch(share)
     except ValueError as error:
         raise ValueError(f"has a wrong option: {error}") from error
-    if not url.startswith("sqlite:"):
+    if isinstance(place, LogUrl):
         if share is not None:
             raise ValueError(f"has a wrong option: share is for a file, got {_shown(value)!r}")
-        return StorePlace(LogUrl.of(url), True, **options)
-    path = unquote(url.removeprefix(_FILE))
-    if not url.startswith(_FILE) or not path or "?" in path:
-        raise ValueError(
-            "must be such as sqlite:///pages.sqlite?share=1, with four slashes for a path from "
-            f"the root, and the options share, commit, store_down, got {value!r}"
-        )
+        return StorePlace(place, True, **options)
     if not is_shared and "store_down" in options:
         raise ValueError(f"has store_down for a file that crawls do not share, got {value!r}")
-    return StorePlace(_parse_path("file", Path.is_file, path), is_shared, **options)
-
-
-def _split_options(url: str) -> tuple[str, dict[str, str]]:
-    """Return *url* without those options that are no matter of its server, and these."""
-    # After the last question mark: a password may have one that nobody has escaped.
-    rest, mark, query = url.rpartition("?")
-    own, others = {}, []
-    for option in query.split("&") if mark else []:
-        name, _, value = option.partition("=")
-        if name == "share" or name in _CHOICES:
-            own[name] = value
-        else:
-            others.append(option)
-    if not own:
-        return url, {}
-    return mark.join([rest, *(["&".join(others)] if others else [])]), own
+    return StorePlace(_parse_path("file", Path.is_file, place), is_shared, **options)
 
 
 def _show_index(given: Any, parsed: StorePlace) -> Any:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import unquote
 
 
 class Adapter(NamedTuple):
@@ -25,6 +26,9 @@ ADAPTERS = {
     "postgres": _POSTGRES,
 }
 """By the schemes of URLs."""
+OPTIONS = "share", "commit", "store_down"
+"""What the URL of a place may tell a crawl."""
+_FILE = "sqlite:///"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,33 @@ class LogUrl:
                 f"({kinds}), got the URL {without_secrets(url)!r}"
             )
         return cls(without_secrets(url), url)
+
+
+def split_options(url: str) -> tuple[str | LogUrl, dict[str, str]]:
+    """Return the place that *url* names, the path of a file or a log, and our options of it.
+
+    Raises ValueError for what is neither, and shows nothing of a password.
+    """
+    # After the last question mark: a password may have one that nobody has escaped.
+    rest, mark, query = url.rpartition("?")
+    own, others = {}, []
+    for option in query.split("&") if mark else []:
+        name, _, value = option.partition("=")
+        if name in OPTIONS:
+            own[name] = value
+        else:
+            others.append(option)
+    if own:
+        url = mark.join([rest, *(["&".join(others)] if others else [])])
+    if not url.startswith("sqlite:"):
+        return LogUrl.of(url), own
+    path = unquote(url.removeprefix(_FILE))
+    if not url.startswith(_FILE) or not path or "?" in path:
+        raise ValueError(
+            "must be such as sqlite:///pages.sqlite?share=1, with four slashes for a path from "
+            f"the root, and the options {', '.join(OPTIONS)}, got {url!r}"
+        )
+    return path, own
 
 
 def without_secrets(url: str) -> str:
