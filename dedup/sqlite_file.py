@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ class LedgerType:
     *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
     that is both noun and verb. *memory*: what was done with its pages, a participle.
     *remedy*: how to use another file. *sharers*: SQL that counts the processes which share a file
-    at a time (?), in seconds since 1970; empty if such files are not shared. *upgrade*: SQL that
-    makes a file of the version before one of this version; empty if there is none.
+    at a time (?), in seconds since 1970; empty if such files are not shared. *upgrades*: SQL that
+    makes a file of an earlier version one of the next, by the earlier one.
     """
 
     name: str
@@ -42,7 +42,7 @@ class LedgerType:
     memory: str
     remedy: str
     sharers: str = ""
-    upgrade: str = ""
+    upgrades: Mapping[int, str] = field(default_factory=dict)
 
 
 def is_sqlite(path: Path) -> bool:
@@ -129,11 +129,11 @@ class SqliteFile:
                 raise
             return file
 
-    def read_only(self, *, accepts_last_version: bool = False) -> sqlite3.Connection:
+    def read_only(self, *, accepts_earlier: bool = False) -> sqlite3.Connection:
         """Open a snapshot of the file; what a crawl writes meanwhile does not show.
 
-        Raises LedgerError if the file is of another kind or version; *accepts_last_version*: it may
-        be of the version before.
+        Raises LedgerError if the file is of another kind or version; *accepts_earlier*: it may
+        be of one that can be upgraded.
         """
         # To read a file in WAL mode, SQLite needs two side files, which it creates and removes if
         # it may write. If it may not, they exist while a crawl runs; otherwise nobody changes the
@@ -149,7 +149,7 @@ class SqliteFile:
                 file.isolation_level = None
                 file.execute("BEGIN")
                 # The first read, which fixes the snapshot.
-                self._check(file, accepts_last_version=accepts_last_version)
+                self._check(file, accepts_earlier=accepts_earlier)
             except BaseException:
                 file.close()
                 raise
@@ -164,7 +164,7 @@ class SqliteFile:
             check_same_thread=False,
         )
 
-    def _check(self, file: sqlite3.Connection, *, accepts_last_version: bool = False) -> None:
+    def _check(self, file: sqlite3.Connection, *, accepts_earlier: bool = False) -> None:
         """Raise LedgerError if *file* is of another kind or version; does not change it."""
         if not self.path.stat().st_size:
             raise self.damage_error(sqlite3.DatabaseError("it is empty"))
@@ -172,10 +172,10 @@ class SqliteFile:
         if application_id != self.kind.application_id:
             raise LedgerError(f"{self.path} is not a {self.kind.name}; {self.kind.remedy}")
         [version] = file.execute("PRAGMA user_version").fetchone()
-        is_last = bool(self.kind.upgrade) and version == self.kind.version - 1
-        if version != self.kind.version and not (is_last and accepts_last_version):
+        is_earlier = version in self.kind.upgrades
+        if version != self.kind.version and not (is_earlier and accepts_earlier):
             remedy = f"{self.kind.remedy}, or remove this one"
-            if is_last:
+            if is_earlier:
                 remedy = f"dedup ledger {self.path} -o NEW makes one of it; or {remedy}"
             raise LedgerError(
                 f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
@@ -183,11 +183,11 @@ class SqliteFile:
             )
 
     def upgrade(self, file: sqlite3.Connection) -> None:
-        """Make *file* one of this version, if it is of the one before."""
+        """Make *file* one of this version, if it is of an earlier one."""
         [version] = file.execute("PRAGMA user_version").fetchone()
-        if version != self.kind.version:
-            file.executescript(self.kind.upgrade)
-            file.execute(f"PRAGMA user_version = {self.kind.version}")
+        for earlier in range(version, self.kind.version):
+            file.executescript(self.kind.upgrades[earlier])
+        file.execute(f"PRAGMA user_version = {self.kind.version}")
 
     def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
         """Return the settings that the ledger was made with; *file* is a connection to it."""

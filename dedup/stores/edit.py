@@ -66,7 +66,7 @@ def reindex(
     they are needed; ValueError for a *scope* that there is not.
     """
     name = name or str(source)
-    with LedgerReader(source, accepts_last_version=True) as reader:
+    with LedgerReader(source, accepts_earlier=True) as reader:
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
     new_method = None if method is None or method.identity == of_method else method
@@ -103,7 +103,7 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
         lock(new),
         new.replacement() as copy,
         old.errors(),
-        closing(old.read_only(accepts_last_version=True)) as file,
+        closing(old.read_only(accepts_earlier=True)) as file,
     ):
         file.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")

@@ -85,12 +85,12 @@ class LedgerReader:
     """Reads a ledger without changing or locking it. A context manager."""
 
     def __init__(
-        self, path: str | os.PathLike[str], name: str = "", *, accepts_last_version: bool = False
+        self, path: str | os.PathLike[str], name: str = "", *, accepts_earlier: bool = False
     ) -> None:
         """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing.
 
-        *name* is that of the store of which the file is a copy. *accepts_last_version*: it may be
-        of the version before, of which only the identity can be read.
+        *name* is that of the store of which the file is a copy. *accepts_earlier*: it may be
+        of a version before, of which only the identity can be read.
         """
         self.path = Path(path).absolute()
         self.is_copy = bool(name)
@@ -99,7 +99,7 @@ class LedgerReader:
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
         self._ledger = SqliteFile(path, KIND)
-        self._file = self._ledger.read_only(accepts_last_version=accepts_last_version)
+        self._file = self._ledger.read_only(accepts_earlier=accepts_earlier)
 
     @property
     def identity(self) -> dict[str, Any]:

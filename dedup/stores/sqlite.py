@@ -16,20 +16,31 @@ from dedup.stores.base import News, Store, Stored, StoreState, Texts
 from dedup.stores.identity import check_identity
 from dedup.units import SECONDS_OF_A_DAY
 
+_SCHEMA = Path(__file__).with_name("schema.sql")
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
     version=9,
-    schema=Path(__file__).with_name("schema.sql"),
+    schema=_SCHEMA,
     user="crawl",
     memory="stored",
     remedy="use another file (DEDUP_INDEX)",
     sharers="SELECT count(*) FROM owners WHERE lease > ?",
-    # Of a title that was one digest, nobody knows the segments: it is one of no others.
-    upgrade="""
-        UPDATE pages SET evidence =
-            CAST(substr(evidence, 1, 25) || zeroblob(8) || substr(evidence, 26) AS BLOB);
-    """,
+    upgrades={
+        # Nobody knows what the items of its pages say: so each is stored once more. Nor what else
+        # the pages were made of that had such a scope.
+        7: f"""
+            ALTER TABLE pages ADD COLUMN items BLOB NOT NULL DEFAULT x'';
+            UPDATE pages SET ended = unixepoch() WHERE ended IS NULL AND instr(scope, char(31));
+            DROP VIEW duplicates;
+            CREATE VIEW {_SCHEMA.read_text("utf-8").partition("CREATE VIEW")[2]}
+        """,
+        # Of a title that was one digest, nobody knows the segments: it is one of no others.
+        8: """
+            UPDATE pages SET evidence =
+                CAST(substr(evidence, 1, 25) || zeroblob(8) || substr(evidence, 26) AS BLOB);
+        """,
+    },
 )
 _KEYS_AT_HAND = 16
 

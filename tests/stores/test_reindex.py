@@ -136,8 +136,25 @@ def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_
             "CAST(substr(evidence, 1, 25) || substr(evidence, 34) AS BLOB)"
         )
         file.execute("PRAGMA user_version = 8")
-    with LedgerReader(ledger, accepts_last_version=True):
+    with LedgerReader(ledger, accepts_earlier=True):
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
+    assert again(url, new)[0] == []
+
+
+def test_a_ledger_of_version_7_is_read_and_its_items_are_stored_once_more(crawled, tmp_path):
+    url, ledger, _ = crawled
+    new = tmp_path / "new.sqlite"
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.executescript("""
+            DROP VIEW duplicates;
+            ALTER TABLE pages DROP COLUMN items;
+            CREATE VIEW duplicates AS SELECT url FROM pages;
+            UPDATE pages SET evidence =
+                CAST(substr(evidence, 1, 25) || substr(evidence, 34) AS BLOB);
+            PRAGMA user_version = 7;
+        """)
+    assert main(["ledger", str(ledger), "-o", str(new)]) == 0
+    assert again(url, new)[0]
     assert again(url, new)[0] == []
