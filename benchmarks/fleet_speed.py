@@ -216,13 +216,13 @@ async def bare_round_trip(server: Server, log: Any) -> tuple[float, float]:
         elif server.kind == "postgresql":
             await log._client.query("SELECT %s::int", "1")
         else:
-            await log._file.run(empty_transaction, log)
+            await log._in_time(empty_transaction, log)
     after = server.cpu(), time.process_time()
     return (after[0] - before[0]) / _ROUND_TRIPS, (after[1] - before[1]) / _ROUND_TRIPS
 
 
 def empty_transaction(log: Any) -> None:
-    with log._file.transaction():
+    with log._transaction():
         pass
 
 

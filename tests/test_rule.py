@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
-from dedup import explanation
 from dedup.detector import Detector
+from dedup.explanation import Explanation, Side
+from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule, Verdict
@@ -146,7 +147,8 @@ def kept_by_oracle(method, texts, min_tokens):
         best = (inf, number), Kind.NEW
         for other, (kind, _) in enumerate(found):
             if kind is Kind.NEW:
-                said = explanation.judge(method, documents[other], document, Rule(min_tokens))
+                sides = (Side("", Extraction(texts[n])) for n in (other, number))
+                said = Explanation(*sides, method, Rule(min_tokens)).judgement
                 if said.verdict == "duplicate":
                     best = min(best, ((-1, other), Kind.EXACT))
                 elif said.verdict == "near-duplicate":

@@ -14,6 +14,10 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 from w3lib.url import file_uri_to_path
 
+# A percent sign that begins no placeholder, where none stands for itself.
+_STRAY_PERCENT = re.compile(r"%(?!\()")
+_PLACEHOLDER = re.compile(r"%\(([^)]*)\)s")
+
 
 class Placeholders:
     """What ``%(name)s``, ``%(time)s`` and the attributes of a spider stand for, as in FEEDS."""
@@ -31,7 +35,7 @@ class Placeholders:
 
         Raises ValueError if a placeholder does not exist, or a ``%`` does not begin one.
         """
-        if re.search(r"%(?!\()", path.replace("%%", "")):
+        if _STRAY_PERCENT.search(path.replace("%%", "")):
             raise ValueError("a % begins a placeholder such as %(name)s, and %% stands for itself")
         try:
             return path % self
@@ -46,7 +50,7 @@ class Placeholders:
 
         Raises ValueError if a placeholder does not exist.
         """
-        return re.sub(r"%\(([^)]*)\)s", lambda match: quote(str(self[match[1]]), safe=""), url)
+        return _PLACEHOLDER.sub(lambda match: quote(str(self[match[1]]), safe=""), url)
 
     def __getitem__(self, name: str) -> Any:
         """Return what *name* stands for; raises ValueError if that is nothing."""
