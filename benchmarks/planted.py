@@ -124,7 +124,8 @@ def is_copy(page: Document, original: Document, labels: dict[frozenset[str], str
 
 def tracked(page: Document, html: str, others: Sequence[Document]) -> tuple[str, str]:
     box = "".join(
-        f'<li><a href="{one["url"]}?ref=related">{one.get("title", "")}</a><p>{one["text"][:100]}</p></li>'
+        f'<li><a href="{one["url"]}?ref=related">{one.get("title", "")}</a>'
+        f"<p>{one['text'][:100]}</p></li>"
         for one in others
     )
     tree = lxml_html.document_fromstring(html)

@@ -110,18 +110,18 @@ class SqliteFile:
             file.execute("PRAGMA journal_mode = DELETE")
         _remove(self.path, *_SIDE_FILES)
 
-    def connect(self, *, fsync: bool = False) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         """Open the file, which must exist; any thread may use the connection.
 
-        *fsync*: make commits survive a power failure. Raises LedgerError if the file is of another
-        kind or version.
+        Commits survive the death of processes. Raises LedgerError if the file is of another kind or
+        version.
         """
         with self.errors():
             file = self.open("mode=rw")
             try:
                 self._check(file)
                 file.execute("PRAGMA journal_mode = WAL")
-                file.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
+                file.execute("PRAGMA synchronous = NORMAL")
                 # No temporary files: they may be on another disk, which may be full.
                 file.execute("PRAGMA temp_store = MEMORY")
             except BaseException:

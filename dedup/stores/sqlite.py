@@ -61,15 +61,13 @@ class SqliteStore(Store):
         job: str | None = None,
         reset: bool = False,
         max_age: float | None = None,
-        fsync: bool = False,
     ) -> None:
         """Open or create the file *path*, and lock it.
 
         *identity*: what the sketches depend on, an object of JSON. *job*: the name of a crawl that
         can be interrupted; it goes on if its last one has not finished. *reset*: forget all that is
         stored, unless a job goes on. *max_age*: in days, how long an entry counts after its content
-        was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
-        that exists is changed before `join`.
+        was stored. Nothing in a file that exists is changed before `join`.
 
         Raises LedgerInUseError if others use the file; LedgerError if it is damaged, no
         ledger, was made with another identity (unless it is reset), or cannot be made.
@@ -91,7 +89,7 @@ class SqliteStore(Store):
             self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
             self._inode = self.path.stat().st_ino
             with self._file.errors():
-                self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))
+                self._writer = self._closing.enter_context(closing(self._file.connect()))
                 run = None if job is None else tables.unfinished_crawl(self._reader, job)
                 if run is not None:
                     self.run, self.is_resumed = run, True

@@ -370,12 +370,6 @@ def test_readers_do_not_disturb_the_writer(path):
         publish(ledger)
 
 
-@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
-def test_a_power_failure_is_thought_of_where_that_is_wanted(path, fsync, level):
-    with closing(opened(path, fsync=fsync)) as ledger:
-        assert ledger._writer.execute("PRAGMA synchronous").fetchone() == (level,)
-
-
 def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
     filled(path, 1)
     with closing(opened(path)) as ledger:

@@ -10,14 +10,13 @@ from dedup.stores.shared.server_log import ServerLog
 from dedup.stores.shared.sqlite_log import SqliteLog
 
 
-def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:
+def open_log(place: LogUrl | Path) -> Log:
     """Return the log at *place*, which is not connected yet; a path is that of an SQLite file.
 
-    *fsync*: what is written to a file survives a power failure. Raises LedgerError as
-    `open_server_log` does.
+    Raises LedgerError as `open_server_log` does.
     """
     if isinstance(place, Path):
-        return SqliteLog(place, fsync=fsync)
+        return SqliteLog(place)
     return open_server_log(place)
 
 

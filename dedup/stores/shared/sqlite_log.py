@@ -56,20 +56,17 @@ class SqliteLog(Log):
         path: str | os.PathLike[str],
         timeout: float = 30.0,
         *,
-        fsync: bool = False,
         lease: float = LEASE,
     ) -> None:
         """Create it without opening the file *path*.
 
         No call that pages wait for takes longer than *timeout* seconds, which are more than it
         takes to give up a lock that others have; those that read or forget the whole ledger take
-        the time they need. *fsync*: what is written shall survive a power failure, too; else it
-        survives the death of processes. Raises LedgerError for a broken link.
+        the time they need. Raises LedgerError for a broken link.
         """
         self._file = SqliteFile(path, KIND)
         super().__init__(str(self._file.path), lease=lease)
         self._timeout = timeout
-        self._fsync = fsync
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         self._is_closed = False
         self._connection: sqlite3.Connection | None = None
@@ -259,7 +256,7 @@ class SqliteLog(Log):
         if self._inode not in (None, inode):
             raise self._moved_error()
         if self._connection is None:
-            self._connection = self._file.connect(fsync=self._fsync)
+            self._connection = self._file.connect()
             self._connection.isolation_level = None
             self._inode = inode
         return self._connection

@@ -766,12 +766,6 @@ async def test_the_ledger_is_read_while_processes_share_it(shared):
         assert [page.record for page in reader.pages()] == [record(1), record(2)]
 
 
-@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
-async def test_a_power_failure_is_thought_of_where_that_is_wanted(shared, fsync, level):
-    process = await shared.join(fsync=fsync)
-    assert process.log._connection.execute("PRAGMA synchronous").fetchone() == (level,)
-
-
 @pytest.mark.parametrize("content", [b"", b"something else" * 1000])
 async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, content):
     shared.path.write_bytes(content)
