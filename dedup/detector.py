@@ -230,7 +230,7 @@ class Detector:
         replaced = [n for n, items in said.items() if not set(view.items_of(n)) <= set(items)]
         if not replaced:
             return
-        claim = Claim(Claimed(storable(record)))
+        claim = Claim(Claimed(storable(with_digest(record))))
         if self.store.is_shared:
             self.follower.late_claims.add(claim)
         else:

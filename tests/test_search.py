@@ -58,7 +58,7 @@ def answers(index, method, asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=6),
     at_once=st.sampled_from([1, 2_000, 100_000]),
@@ -242,7 +242,7 @@ def keys_of(method, sketch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(
     limit=st.sampled_from([20, 10**6]),
     most_gaps=st.sampled_from([0, 5]),

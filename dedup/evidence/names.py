@@ -47,8 +47,8 @@ class Names:
         while len(self._met) > self.most:
             self._met.popitem(last=False)
 
-    def of(self, host: str, page: Evidence) -> KnownNames:
-        """Return what is known of the names of a *page* of *host*.
+    def of(self, host: str, page: Evidence) -> KnownNames | None:
+        """Return what is known of the names of a *page* of *host*; ``None`` if no page is known.
 
         A segment beside eight others is not its own, if another one is beside half of these at
         most; but for a headline that is not known to be common. What a quarter of the pages have is
@@ -57,6 +57,8 @@ class Names:
         names = {page.title, page.headline} - {b""}
         pages = {name: self._get(host, name)[0] for name in names}
         quarter = self._get(host, b"")[0] / 4
+        if not quarter:
+            return None
         least_common = quarter if quarter >= self.many / 4 else 1
         beside = {name: self._get(host, name)[1].bit_count() for name in _segments_of(page)}
         many = max(self.many, 2 * min(beside.values(), default=0))

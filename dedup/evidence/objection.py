@@ -79,6 +79,7 @@ def objection(
     elif coverage < demands.coverage and not (
         coverage >= demands.named_coverage
         and min(tokens, original_tokens) >= demands.named_tokens
+        and names is not None  # else any could be that of the site
         and names_agree(page, original, names)
     ):
         return Objection.WEAK

@@ -66,8 +66,11 @@ class Backlog:
             yield
         finally:
             self._in_progress -= 1
-            if self._waiting:
+            # Who is woken need not begin any work, so that nobody would wake the next one.
+            while self._waiting and self._in_progress < self._limit:
                 self._waiting.popleft().callback(None)
+                if self._in_progress:
+                    break
 
     async def wait_for_room(self) -> None:
         """Wait while as much work as the limit allows is in progress."""

@@ -21,6 +21,7 @@ from dedup.item_values import (
 )
 from dedup.logs import get_logger
 from dedup.page import Page
+from dedup.record import with_digest
 from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
 from dedup.rule import Kind
@@ -178,7 +179,7 @@ class Judge:
             state.numbers.add(claim.number)
             self._summary.claim_begins(claim, record.key, page)
         if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
-            again = state.said.setdefault(of_page, {})
+            again = state.said.setdefault(with_digest(of_page), {})  # as its claim has it
             again.setdefault(number, []).append(record.item)
         difference = None
         if verdict.objection is Objection.ITEM and number is not None:

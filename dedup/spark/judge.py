@@ -169,7 +169,8 @@ def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
             if has_pages:
                 known = (part[name].to_pylist() for name in KnownNames._fields)
                 for place, of_page in enumerate(zip(*known, strict=True)):
-                    names.known = KnownNames(*(frozenset(own or ()) for own in of_page))
+                    is_known = None not in of_page
+                    names.known = KnownNames(*map(frozenset, of_page)) if is_known else None
                     before = outcome.objections.copy()
                     record_judge.judge([first + place], records[place : place + 1])
                     objections[place] = next(map(str, outcome.objections - before), None)
@@ -209,11 +210,11 @@ _KNOWN_DDL = "row long, own array<binary>, common array<binary>"
 class _NamesBefore(Names):
     """What was found out before of the names of the page."""
 
-    known = KnownNames(frozenset(), frozenset())
+    known: KnownNames | None = None
 
     def learn(self, host: str, page: Evidence) -> None: ...
 
-    def of(self, host: str, page: Evidence) -> KnownNames:
+    def of(self, host: str, page: Evidence) -> KnownNames | None:
         return self.known
 
 
@@ -246,7 +247,8 @@ def _find_known_names(batches: Batches) -> Iterator[pa.RecordBatch]:
             if own != current:
                 names, current = Names(), own
             page = Evidence.from_bytes(data)
-            found.append(list(map(list, names.of(own, page))))
+            known = names.of(own, page)
+            found.append([None, None] if known is None else list(map(list, known)))
             names.learn(own, page)
         columns = [pa.array(column, _NAMES) for column in zip(*found, strict=True)]
         yield pa.RecordBatch.from_arrays([batch["row"], *columns], ["row", *KnownNames._fields])

@@ -127,8 +127,8 @@ class Objections:
         name, other = page.headline, original.evidence.headline
         if not name:
             name, other = page.title, original.evidence.title
-        own = self._known.own if self._known else frozenset()
-        return bool(name) and name == other and not own.isdisjoint(segments_of(name))
+        is_own = self._known is None or not self._known.own.isdisjoint(segments_of(name))
+        return bool(name) and name == other and is_own
 
     @property
     def are_enough(self) -> bool:

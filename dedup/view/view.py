@@ -183,11 +183,11 @@ class View:
         """The page of *claim* is stored, with its items: what it replaces counts no more."""
         del self._claims[claim.number]
         self._items.add(claim.number, claim.items)
+        if claim.record.item not in claim.items:  # first: it may say what the others say
+            self._equal.discard_item(claim.record, claim.number)
         for item in claim.items:
             if item != claim.record.item:
                 self._equal.add_item(claim.record._replace(item=item), claim.number)
-        if claim.record.item not in claim.items:
-            self._equal.discard_item(claim.record, claim.number)
         replaced = set(claim.replaces) - self._ended
         self._ended |= replaced
         self._count += 1 - len(replaced)

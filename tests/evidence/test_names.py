@@ -12,9 +12,11 @@ def titled(title, headline=""):
 
 def own(names, title, headline=""):
     """Return which of these segments are the page's own."""
-    known = names.of("a", titled(title, headline)).own
+    known = names.of("a", titled(title, headline))
     segments = [*title.split(" | "), headline] if headline else title.split(" | ")
-    return [segment for segment in segments if digest_of_name(segment) in known]
+    if known is None:
+        return segments
+    return [segment for segment in segments if digest_of_name(segment) in known.own]
 
 
 def test_a_name_that_few_pages_have_is_not_common():
@@ -40,7 +42,7 @@ def test_what_was_met_at_all_is_common_on_a_site_of_which_little_is_known():
         names.learn("a", PAGE._replace(title=b"%4d" % number))
     assert names.of("a", PAGE._replace(title=b"   1")).common == {b"   1", b"head"}
     assert names.of("a", PAGE._replace(title=b"   8", headline=b"")).common == frozenset()
-    assert names.of("other host", PAGE).common == frozenset()
+    assert names.of("other host", PAGE) is None
 
 
 def test_what_stands_beside_eight_others_is_not_the_pages_own():
@@ -78,5 +80,5 @@ def test_of_too_many_names_the_oldest_are_forgotten():
     for host in "abcd":
         for _ in range(8):
             names.learn(host, PAGE)
-    known = [bool(names.of(host, PAGE).common) for host in "abcd"]
+    known = [names.of(host, PAGE) is not None for host in "abcd"]
     assert known == [False, True, True, True]

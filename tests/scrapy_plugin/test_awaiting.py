@@ -24,3 +24,18 @@ def test_who_comes_while_there_is_much_under_way_waits_until_there_is_less():
         return events
 
     assert asyncio.run(run()) == ["first", "less", "second", "third"]
+
+
+def test_who_is_woken_and_begins_nothing_keeps_nobody_waiting():
+    async def run() -> int:
+        backlog = Backlog(1)
+        with backlog.one_more():
+            waiting = [asyncio.create_task(backlog.wait_for_room()) for _ in range(5)]
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
+        left = sum(not task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
+        return left
+
+    assert asyncio.run(run()) == 0
