@@ -399,6 +399,30 @@ def test_a_page_without_main_text_is_unchanged_if_it_shows_and_says_the_same(tmp
         assert len(crawl(spider, **settings).items) == 1
 
 
+@pytest.mark.parametrize("options", ["", "?share=1"])
+def test_a_page_without_main_text_may_say_fewer_items_and_new_ones(tmp_path: Any, options: str):
+    settings = {"DEDUP_INDEX": f"sqlite:///{tmp_path}/pages.sqlite{options}"}
+    names = ["a", "b"]
+    site = {"/": "<html><body><img src=a.png alt=A></body></html>", "/other": page(article(2))}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield from ({"url": response.url, "name": name} for name in names)
+
+    def stored() -> list[tuple[str, str]]:
+        crawled = crawl(spider_over(f"{url}/", f"{url}/other", parse=parse), **settings)
+        assert "errors" not in crawled.dedup_stats
+        assert "checkpoints/failed" not in crawled.dedup_stats
+        return sorted((item["url"].removeprefix(url), item["name"]) for item in crawled.items)
+
+    with served(site) as url:
+        assert stored() == [("/", "a"), ("/", "b"), ("/other", "a"), ("/other", "b")]
+        names = ["a"]
+        assert stored() == []
+        names = ["a", "c"]
+        assert stored() == [("/", "c"), ("/other", "c")]
+        assert stored() == []
+
+
 def test_items_of_errbacks_and_of_the_start_are_stored():
     class Spider(spider_over()):  # type: ignore[misc]
         async def start(self) -> Any:
