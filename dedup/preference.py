@@ -168,6 +168,9 @@ CRITERIA: dict[str, Criterion] = {
 }  # fmt: skip
 """All criteria by their names."""
 
+CLEAN_URLS = Preference([("clean-url", clean_url)])
+"""What says whose URL is the better one where nobody has chosen."""
+
 # The session of a query or a path: Java, PHP, ColdFusion and what people write by hand.
 _SESSIONS = ("sid", "cfid", "cftoken")
 _ENDS_OF_SESSIONS = ("sessid", "sessionid", "session_id", "session-id")

@@ -234,8 +234,10 @@ def _expression(pattern: str) -> str:
 def _preferred(report: Report) -> Finding | None:
     if not report.preferred.duplicates:
         return None
-    setting = 'DEDUP_DUPLICATES = "dropped.jsonl"'
-    return Finding("preferred", (report.preferred.duplicates,), setting, "preferred")
+    count = report.preferred.duplicates
+    if not report.settings.get("DEDUP_PREFER"):
+        return Finding("cleaner", (count,), 'DEDUP_PREFER = ["clean-url"]', "preferred")
+    return Finding("preferred", (count,), 'DEDUP_DUPLICATES = "dropped.jsonl"', "preferred")
 
 
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (

@@ -13,7 +13,7 @@ from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.preference import canonical
+from dedup.preference import CLEAN_URLS, canonical
 from dedup.record import PageRecord
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog
@@ -138,7 +138,7 @@ class Extension:
             detector, settings, self.feeds, outage, notices, summary.count
         )
         reservations = Reservations(
-            limits.WAIT_TIMEOUT, settings.prefer, detector, summary, notices,
+            limits.WAIT_TIMEOUT, settings.prefer or CLEAN_URLS, detector, summary, notices,
             self._join, outage, self.canonicals,
         )  # fmt: skip
         self.judge = Judge(

@@ -165,8 +165,17 @@ FOUND = {
         "advice",
         [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
     ),
-    "preferred": (
+    "cleaner": (
         {"preferred": {"duplicates": 2, "first": [{"original": HOSTILE, "url": "http://a/"}]}},
+        'DEDUP_PREFER = ["clean-url"]',
+        "preferred",
+        [{"preferred": {"duplicates": 0, "first": []}}],
+    ),
+    "preferred": (
+        {
+            "settings": {"DEDUP_PREFER": ["clean-url"]},
+            "preferred": {"duplicates": 2, "first": [{"original": HOSTILE, "url": "http://a/"}]},
+        },
         'DEDUP_DUPLICATES = "dropped.jsonl"',
         "preferred",
         [{"preferred": {"duplicates": 0, "first": []}}],

@@ -45,10 +45,19 @@ def test_the_mark_of_a_duplicate_names_the_better_url(site):
     assert result.stats["dedup/preferred"] == 1
 
 
-def test_nothing_is_preferred_without_the_setting(site):
+def test_without_the_setting_cleaner_urls_are_named_too(site):
+    _, url = site
     result = run(site, PRINT, CLEAN, DEDUP_ACTION="mark", DEDUP_PREFER=[])
+    assert [item["dedup"]["preferred"] for item in result.items] == [None, url + CLEAN]
+    result = run(site, CLEAN, PRINT, DEDUP_ACTION="mark", DEDUP_PREFER=[])
     assert [item["dedup"]["preferred"] for item in result.items] == [None, None]
     assert "dedup/preferred" not in result.stats
+
+
+def test_the_log_says_how_cleaner_urls_come_first(site):
+    table = run(site, PRINT, CLEAN, DEDUP_PREFER=[]).messages(20)[-1]
+    [found] = [line for line in table.splitlines() if "cleaner" in line]
+    assert found.endswith('Try DEDUP_PREFER = ["clean-url"]')
 
 
 def test_a_canonical_page_that_came_too_late_is_preferred_to_the_page_that_names_it(site):

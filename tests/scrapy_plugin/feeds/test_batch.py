@@ -159,6 +159,7 @@ def test_the_last_batch_is_stored_before_the_ledger_is_written(tmp_path: Path, f
         "/a",
         "/other",
         fails=fails,
+        parse=waiting_for(other=1),
         ledger=ledger,
         limits={"CHECKPOINT_INTERVAL": 0.01},
     )
