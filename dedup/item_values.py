@@ -12,14 +12,13 @@ from datetime import time as time_of_day
 from enum import Enum
 from functools import cached_property, partial
 from hashlib import blake2b, md5, sha1, sha256
-from html import unescape
 from numbers import Number
 from pathlib import PurePath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name, digest_of_title
+from dedup.evidence import Evidence, digest_of_name, digest_of_title, segments_of
 from dedup.record import MOST_VALUES, SIZE_OF_VALUE
 
 LONG_TEXT = 300
@@ -232,88 +231,46 @@ class PageOfItem:
 
     def _other_words(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one."""
-        words = _words(_shown(text) if "</" in text else text)
+        words = _words(" ".join(_texts_of(text)) if "</" in text else text)
         if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
         if others:
-            others -= self._words_on_page
+            others -= _words(" ".join(self._texts)) | _words("".join(self._texts))
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
-        others -= {piece for piece in pieces if piece in self._squeezed}
-        return " ".join(sorted(others))
+        return " ".join(sorted(others - {one for one in pieces if one in self._squeezed}))
 
     @cached_property
     def _main_words(self) -> set[str]:
         return _words(self.main_text or "")
 
     @cached_property
-    def _words_on_page(self) -> set[str]:
-        """The words that the page shows; those between inline tags as one, and each."""
-        return _words(_shown(self._html)) | _words(_shown(_INLINE.sub("", self._html)))
+    def _texts(self) -> list[str]:
+        return _texts_of(self._html)
 
     @cached_property
     def _squeezed(self) -> str:
-        return _squeeze(_shown(self._html))
+        return "".join("".join(self._texts).casefold().split())
 
     def _is_name(self, text: str) -> bool:
-        """Return whether *text* is the headline, or a title with it, as that of a print view.
+        """Return whether *text* is the headline, or the title with it, as that of a print view.
 
         A title without it may be all that tells the page from others with one headline.
         """
-        return (
-            0 < len(self._headline) <= len(text) <= LONG_TEXT
-            and self._headline in _squeeze(text)
-            and not self._names.isdisjoint((digest_of_name(text), digest_of_title(text)))
-        )
-
-    @cached_property
-    def _headline(self) -> str:
-        """The headline of the page; where it has none, what of its title is its own."""
-        if self._evidence is None:
-            return ""
-        digest = self._evidence.headline or self._evidence.title
-        headlines = [match[1] for match in _HEADLINE.finditer(self._html)]
-        # Evidence leaves out links, as those to the very headline.
-        headlines += [_LINK.sub("", headline) for headline in headlines]
-        found = [_TAG.sub("", headline) for headline in headlines]
-        for title in _TITLE.findall(self._html)[:1]:
-            found += [title, *_BETWEEN_NAMES.split(title)]
-        names = map(unescape, found)
-        return next(
-            (
-                _squeeze(name)
-                for name in names
-                if digest in (digest_of_name(name), digest_of_title(name))
-            ),
-            "",
-        )
-
-    @cached_property
-    def _names(self) -> set[bytes]:
-        names = {digest_of_name(unescape(title)) for title in _TITLE.findall(self._html)[:1]}
-        return names | {self._evidence.title, self._evidence.headline} if self._evidence else names
+        names = self._evidence
+        if names is None or len(text) > LONG_TEXT:
+            return False
+        if names.headline and digest_of_name(text) == names.headline:
+            return True
+        has_headline = not names.headline or names.headline in segments_of(names.title)
+        return bool(names.title) and has_headline and digest_of_title(text) == names.title
 
 
 _WORD = re.compile(r"\w+")
-# What stands in scripts only is no text of the page: it may be the data of another one.
-_INVISIBLE = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-_TAG = re.compile(r"""<(?:[^<>"']++|"[^"]*"|'[^']*')*+>""")
-_TITLE = re.compile(r"<title[^<>]*+>([^<]*+)", re.IGNORECASE)
-_HEADLINE = re.compile(r"<h1[^<>]*+>(.*?)(?:</h1|\Z)", re.IGNORECASE | re.DOTALL)
-_LINK = re.compile(r"<a\b.*?(?:</a\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_BETWEEN_NAMES = re.compile(r"\s[–—|·•»:-]+\s|\|")
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-# Tags that do not end a word.
-_INLINE = re.compile(
-    r"</?(?:a|abbr|b|bdi|code|em|font|i|mark|q|s|small|span|strong|sub|sup|u|wbr)(?:\s[^<>]*+)?>",
-    re.IGNORECASE,
 )
 _URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
 _TIME = re.compile(r"\A(?=.{16,40}\Z)\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
@@ -324,17 +281,22 @@ _HASHES: dict[int, Callable[[bytes], Any]] = {
 }
 
 
+def _texts_of(html: str) -> list[str]:
+    """Return the pieces of text in *html*: tags part them, also those within a word.
+
+    What stands in scripts only is no text of the page: it may be the data of another one.
+    """
+    from lxml import etree  # which commands do without
+    from parsel import Selector
+
+    root = Selector(html).root
+    hidden = etree.Comment, "script", "style", "noscript", "template"
+    etree.strip_elements(root, *hidden, with_tail=False)
+    return list(root.itertext())
+
+
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
-
-
-def _shown(html: str) -> str:
-    """Return the text of *html* outside of tags, comments, scripts and the like."""
-    return unescape(_TAG.sub(" ", _INVISIBLE.sub(" ", html)))
-
-
-def _squeeze(text: str) -> str:
-    return "".join(text.casefold().split())
 
 
 def _host(url: str) -> str:

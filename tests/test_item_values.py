@@ -23,7 +23,7 @@ from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
 from texts import CHINESE, ENGLISH, article, page
 
-from dedup.evidence import Evidence, digest_of_name
+from dedup.evidence import Evidence, digest_of_name, digest_of_title
 from dedup.item_values import (
     LONG_TEXT,
     PageOfItem,
@@ -445,18 +445,23 @@ class TestTexts:
 class TestNames:
     PAGE = PageOfItem(
         [URL],
-        html="<title>The news &amp; more</title><body><h1>The <i>News</i></h1>",
         evidence=Evidence(
-            1, bytes(16), 1, digest_of_name("The news & more"), digest_of_name("The News")
+            1, bytes(16), 1, digest_of_title("The news - Print"), digest_of_name("The News")
         ),
     )
 
     def test_the_headline_and_a_title_with_it_count_but_are_told(self):
-        item = {"title": "The News & More", "head": ["the  news"], "tag": "News", "a": "else"}
+        item = {"title": "The News - Print", "head": ["the  news"], "tag": "News", "a": "else"}
         names = said(item, self.PAGE).names
         assert names == said({"title": item["title"], "head": item["head"]}, self.PAGE).keys
         assert len(names) == 2
         assert names < said(item, self.PAGE).keys
+
+    def test_a_title_counts_where_it_lacks_the_headline_and_not_where_there_is_none(self):
+        title = digest_of_title("More - Print")
+        for headline, count in ((digest_of_name("The News"), 0), (b"", 1)):
+            page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, title, headline))
+            assert len(said({"title": "More - Print", "a": "More"}, page).names) == count
 
     def test_a_page_without_evidence_has_no_names(self):
         page = PageOfItem([URL], html="<title>News</title><h1>News</h1>")

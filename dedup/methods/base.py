@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -175,30 +175,6 @@ def _documents(self: Method, main_texts: Sequence[str]) -> Documents:
     return Documents([self.document(text) for text in main_texts])
 
 
-class Components(NamedTuple):
-    """What sketches have in fixed places: matches differ in at most *most* of these.
-
-    *values*: shape (n, places), unsigned. Counted are places whose values differ, or bits if *are
-    bits*. That few differ need not be enough for a match.
-    """
-
-    values: Array
-    most: int
-    are_bits: bool
-
-
-class FeatureSets(NamedTuple):
-    """What sketches are sets of: matches have at least so many in common.
-
-    *values*: those of all sketches, one after the other, uint64; *counts*: how many each has;
-    *least*: how many it shares at least with a match that has as many or more. Shapes (n,), int64.
-    """
-
-    values: Array
-    counts: Array
-    least: Array
-
-
 class KeyMethod(Method):
     """A method whose matches share a block key, always or with a probability that it states."""
 
@@ -225,21 +201,6 @@ class KeyMethod(Method):
         counts = np.fromiter(map(len, keys), np.int64, len(keys))
         flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(counts.sum()))
         return flat, counts, [self.payload(sketch) for sketch in decoded]
-
-    def components(self, payloads: Sequence[bytes]) -> Components | None:
-        """Return what at most so many of must differ for a match; ``None``: there is no such thing.
-
-        With them, most pages that share a key need not be compared one by one: override this if the
-        distance is a number or a share of places that differ, or is at least that.
-        """
-        return None
-
-    def feature_sets(self, payloads: Sequence[bytes]) -> FeatureSets | None:
-        """Return what sets matches have so much of in common; ``None``: there is no such thing.
-
-        Override this, instead of `components`, if sketches are sets of features.
-        """
-        return None
 
 
 def as_rows(values: Sequence[bytes], size: int) -> Array:

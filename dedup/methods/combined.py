@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
-from dedup.methods.base import Components, KeyMethod, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import Hashing
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
@@ -93,11 +93,6 @@ class Combined(KeyMethod):
         as_rows(sketches, border + -(-self.bits // 8))
         keys, counts, _ = self._shingling.keys_of_many([data[:border] for data in sketches])
         return keys, counts, sketches
-
-    def components(self, payloads: Sequence[bytes]) -> Components:
-        border = 8 * self.supershingles
-        projections = as_rows(payloads, border + -(-self.bits // 8))[:, border:]
-        return Components(projections, int(self.max_distance), are_bits=True)
 
     def distance(self, sketch: CombinedSketch, other: CombinedSketch) -> float:
         """Return how many bits differ, or infinity if more than *max_unequal* supershingles do."""

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dedup.methods.base import FeatureSets, KeyMethod, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.packed import lengths_of
 
@@ -63,18 +63,6 @@ class DigestMethod(KeyMethod):
 
     def from_bytes(self, data: bytes) -> Digests:
         return np.frombuffer(data, "<u8")
-
-
-def features_of(payloads: Sequence[bytes], max_distance: float, min_equal: int = 1) -> FeatureSets:
-    """Return the digests of sketches whose distance is their `missing_share`."""
-    counts = np.fromiter(map(len, payloads), np.int64, len(payloads)) // 8
-    sizes, which = np.unique(counts, return_inverse=True)
-    least = np.empty(len(sizes), np.int64)
-    for place, size in enumerate(sizes.tolist()):
-        equal = np.arange(size + 1)
-        is_match = ((size - equal) / size <= max_distance) & (equal >= min_equal)
-        least[place] = is_match.argmax() if is_match.any() else size + 1
-    return FeatureSets(np.frombuffer(b"".join(payloads), "<u8"), counts, least[which])
 
 
 def digests(parts: Iterable[str], hashing: Hashing = PLAIN) -> Digests:

@@ -1,11 +1,10 @@
 """Feature codes: the letters around the full stops of a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 
 from dedup.methods.arguments import check_choice, check_share, check_whole
-from dedup.methods.base import FeatureSets
-from dedup.methods.digests import DigestMethod, Digests, digests, features_of, missing_share
+from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.sentences import sentences
 from dedup.text import Document
 
@@ -70,9 +69,6 @@ class FeatureCode(DigestMethod):
         codes = stop_codes(document.text, self.letters)
         least = set(sorted(codes, key=self.hashing.feature_hash)[: self.stops])
         return {code: 1.0 for code in codes if code in least}
-
-    def feature_sets(self, payloads: Sequence[bytes]) -> FeatureSets:
-        return features_of(payloads, self.max_distance)
 
     def distance(self, sketch: Digests, other: Digests) -> float:
         return missing_share(sketch, other)

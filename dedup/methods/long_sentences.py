@@ -1,10 +1,9 @@
 """Long sentences: the longest few of a page stand for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from dedup.methods.arguments import check_share, check_whole
-from dedup.methods.base import FeatureSets
-from dedup.methods.digests import DigestMethod, Digests, digests, features_of, missing_share
+from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.sentences import clauses
 from dedup.text import Document
 
@@ -56,9 +55,6 @@ class LongSentences(DigestMethod):
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)
-
-    def feature_sets(self, payloads: Sequence[bytes]) -> FeatureSets:
-        return features_of(payloads, self.max_distance, self.min_equal)
 
     def distance(self, sketch: Digests, other: Digests) -> float:
         return missing_share(sketch, other, self.min_equal)

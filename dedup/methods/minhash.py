@@ -7,7 +7,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
-from dedup.methods.base import Components, KeyMethod, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
@@ -74,10 +74,6 @@ class MinHash(KeyMethod):
         signatures = as_rows(sketches, 4 * self.bands * self.rows).view("<u4")
         counts = np.full(len(sketches), self.bands)
         return self._keys(signatures).reshape(-1), counts, sketches
-
-    def components(self, payloads: Sequence[bytes]) -> Components:
-        signatures = as_rows(payloads, 4 * self.bands * self.rows).view("<u4")
-        return Components(signatures, int(self.max_distance), are_bits=False)
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         components, theirs = (self.from_bytes(b"".join(data)) for data in (payloads, others))

@@ -1,14 +1,13 @@
 """Segment signatures: enough equal segments of the text."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
 from dedup.methods.arguments import check_choice, check_share, check_whole
-from dedup.methods.base import FeatureSets
-from dedup.methods.digests import DigestMethod, Digests, digests, features_of, missing_share
+from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.sentences import letters
 from dedup.methods.shingles import shingle_hashes
@@ -76,9 +75,6 @@ class Segments(DigestMethod):
     def weighted_features(self, document: Document) -> Counter[str]:
         parts = _CUTS[self.mode](self, document)
         return Counter(part for part in parts if len(part) >= _MIN_LETTERS)
-
-    def feature_sets(self, payloads: Sequence[bytes]) -> FeatureSets:
-        return features_of(payloads, self.max_distance, self.min_equal)
 
     def distance(self, sketch: Digests, other: Digests) -> float:
         return missing_share(sketch, other, self.min_equal)

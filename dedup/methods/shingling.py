@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
-from dedup.methods.base import Components, KeyMethod, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.minhash import signatures
 from dedup.methods.shingles import shingles
@@ -99,10 +99,6 @@ class Shingling(KeyMethod):
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), sketches
-
-    def components(self, payloads: Sequence[bytes]) -> Components:
-        supershingles = as_rows(payloads, 8 * self.supershingles).view("<u8")
-        return Components(supershingles, int(self.max_distance), are_bits=False)
 
     def distance(self, sketch: Array, other: Array) -> float:
         """Return how many supershingles differ from the one in the same place."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_share
-from dedup.methods.base import Components, KeyMethod, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import shingle_hashes_of, shingles
@@ -140,13 +140,6 @@ class Verified(KeyMethod):
         tokens = np.minimum(pages["tokens"], others["tokens"])
         distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(pages, others)) / tokens
         return distances
-
-    def components(self, payloads: Sequence[bytes]) -> Components:
-        signatures = np.frombuffer(b"".join(payloads), _CHECKED)["signature"]
-        # The numbers only add to this distance.
-        shares = 2 * np.arange(_SIGNATURE_BITS + 1) / _SIGNATURE_BITS
-        most = int(np.count_nonzero(shares <= self.max_distance)) - 1
-        return Components(signatures, most, are_bits=True)
 
     def to_bytes(self, sketch: VerifiedSketch) -> bytes:
         keys = b"".join(key.to_bytes(_KEY_BYTES, "little") for key in sketch.bands)

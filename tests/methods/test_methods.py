@@ -6,7 +6,6 @@ import pickle
 import random
 import subprocess
 import sys
-from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -296,46 +295,6 @@ def check_what_an_index_asks(method, sketches, data):
     assert distances.tolist() == [
         method.distance(sketches[one], sketches[other]) for one, other in pairs
     ]
-
-
-def test_what_matches_differs_in_few_components(method):
-    if not isinstance(method, KeyMethod):
-        pytest.skip("it has no keys")
-    documents = [
-        Document(edited(f"{ENGLISH} {seed} 34", share, seed))
-        for seed, share in enumerate([0, 0, 0.02, 0.05, 0.1, 0.2, 0.5] * 3)
-    ]
-    sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
-    payloads = [method.payload(sketch) for sketch in sketches]
-    components = method.components(payloads)
-    if components is None:
-        pytest.skip("it has no components")
-    assert len(components.values) == len(payloads) > 0
-    for one, other in combinations(range(len(payloads)), 2):
-        differs = components.values[one] ^ components.values[other]
-        bits = np.bitwise_count(differs) if components.are_bits else differs != 0
-        distance = method.distance(sketches[one], sketches[other])
-        assert distance > method.max_distance or bits.sum() <= components.most
-
-
-def test_what_matches_shares_so_many_of_its_features(method):
-    if not isinstance(method, KeyMethod):
-        pytest.skip("it has no keys")
-    documents = [
-        Document(edited(ENGLISH, share, seed)[: len(ENGLISH) * (9 + seed % 2) // 10])
-        for seed, share in enumerate([0, 0, 0.01, 0.02, 0.05, 0.1, 0.2] * 3)
-    ]
-    sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
-    sets = method.feature_sets([method.payload(sketch) for sketch in sketches])
-    if sets is None:
-        pytest.skip("it has no sets of features")
-    own = [set(values.tolist()) for values in np.split(sets.values, np.cumsum(sets.counts))[:-1]]
-    assert list(map(len, own)) == sets.counts.tolist()
-    for one, other in permutations(range(len(own)), 2):
-        if len(own[one]) <= len(own[other]):
-            distance = method.distance(sketches[one], sketches[other])
-            is_match = distance <= method.max_distance
-            assert is_match == (len(own[one] & own[other]) >= sets.least[one])
 
 
 def test_its_parameters_can_be_written_as_json(method):
