@@ -100,19 +100,16 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
-    methods = [
-        method
-        for choice in choices_of(options.method)
-        for method in choice.methods(sweep_of if options.sweep else None)
-    ]
-    simplifies = {method.simplifies_chinese for method in methods}
-    if len(simplifies) > 1:
-        raise CommandError("--method: simplify_chinese must be equal for all methods")
+    choices = choices_of(options.method)
+    create = sweep_of if options.sweep else None
+    methods = [method for choice in choices for method in choice.methods(create)]
     if files := [path for path in folders if path.is_file()]:
         raise CommandError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
-    collections = _read_collections(folders, options.extractor, simplify_chinese=True in simplifies)
+    collections = _read_collections(
+        folders, options.extractor, simplify_chinese=choices[0].simplifies_chinese
+    )
     with progress("pages", sum(map(len, collections)) * len(methods)) as advance:
         results = [
             evaluate(collection, method, advance, demands=DEMANDS[options.evidence])

@@ -20,8 +20,7 @@ from dedup.records.warc import Warc
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.edit import Reindexed, rebuild, reindex
-from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.shared.copying import check_target, copy_to_log
 from dedup.stores.shared.log_url import LogUrl
 from dedup.text import printable
 from dedup.units import Count, count_of
@@ -80,25 +79,10 @@ def run(options: argparse.Namespace) -> None:
     if not is_ledger:
         _rebuild(options)
         return
-    is_copied = options.method is None and options.scope is None
-    if is_copied and (isinstance(first, LogUrl) or isinstance(options.output, LogUrl)):
-        done = Reindexed(_copied(first, options), 0)
-    else:
-        done = _converted(first, options)
+    done = _converted(first, options)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.without_text:
         print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
-
-
-def _copied(source: Path | LogUrl, options: argparse.Namespace) -> int:
-    """Copy the ledger from or to a store, or both; return how many pages count."""
-    if isinstance(options.output, LogUrl):
-        with ledger_file(source) as file:
-            return _move(file, options, name_of_copied(source))
-    assert isinstance(source, LogUrl)
-    with_log(source, lambda log: copy_to_ledger(log, options.output))
-    with LedgerReader(options.output) as reader:
-        return reader.counts()["pages"]
 
 
 def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
@@ -152,12 +136,7 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="dedup-") as folder:
         file = Path(folder, "pages.sqlite")
         yield file
-        _move(file, options, name)
-
-
-def _move(file: Path, options: argparse.Namespace, name: str) -> int:
-    """Move a ledger into the store of --output; return how many pages these are."""
-    return with_log(options.output, lambda log: copy_to_log(file, log, name))
+        with_log(output, lambda log: copy_to_log(file, log, name))
 
 
 def _feed(path: Path, fields: Fields) -> Format:

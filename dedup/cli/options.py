@@ -146,8 +146,14 @@ def _finished(method: Method, simplifies_chinese: bool) -> Method:
 
 
 def choices_of(values: Sequence[str]) -> list[MethodChoice]:
-    """Return what several *values* of --method describe, each once; "all" is all of ours."""
-    return [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+    """Return what several *values* of --method describe; "all" is all of ours.
+
+    Raises CommandError unless all see Chinese alike.
+    """
+    choices = [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+    if len({choice.simplifies_chinese for choice in choices}) > 1:
+        raise CommandError("--method: simplify_chinese must be equal for all methods")
+    return choices
 
 
 def extractor_of(name: str) -> Extractor:

@@ -452,23 +452,6 @@ def test_json_for_the_standard_output_takes_the_place_of_what_is_shown(
     assert not (tmp_path / "-").exists()
 
 
-@each(
-    ("old", "new"),
-    [
-        ("why", "dedup explain URL --ledger LEDGER"),
-        ("stats", "dedup report"),
-        ("calibrate", "dedup evaluate --sample, then evaluate --answers"),
-        ("lexicon", "dedup evaluate --lexicon"),
-        ("reindex", "dedup ledger"),
-    ],
-)
-def test_an_old_name_of_a_command_says_the_new_one(capsys, old, new):
-    with pytest.raises(SystemExit) as ended:
-        main([old, "pages.sqlite"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.endswith(f"; dedup {old} is now: {new}\n")
-
-
 def test_methods_are_listed_with_their_arguments(capsys):
     code, out, err = run(capsys, "methods")
     assert (code, err) == (0, "")
