@@ -1,4 +1,4 @@
-"""``dedup scan --engine spark`` beside the scan on one machine, text-dedup and datatrove.
+"""``dedup scan --spark`` beside the scan on one machine, text-dedup and datatrove.
 
     python benchmarks/spark.py [--fingerprints 100000 1000000] [--texts 100000] [--peers PYTHON]
 
@@ -72,9 +72,7 @@ def contestants(
     source: Path, folder: Path, arguments: argparse.Namespace
 ) -> list[tuple[list[Any], str]]:
     scan = [sys.executable, "-m", "dedup", "scan", source, "--json", "-o"]
-    spark = ["--engine", "spark", "--master", arguments.master]
-    if arguments.partitions:
-        spark += ["--partitions", arguments.partitions]
+    spark = ["--spark", arguments.master]
     found: list[tuple[list[Any], str]] = []
     for method in arguments.methods:
         own = ["--method", method]
@@ -119,6 +117,8 @@ def measure(
         "spark.driver.memory": arguments.memory,
         "spark.local.dir": str(folder),
     }
+    if arguments.partitions:
+        settings["spark.sql.shuffle.partitions"] = str(arguments.partitions)
     own = " ".join(f"--conf {setting}={value}" for setting, value in settings.items())
     environment = {
         **os.environ,

@@ -69,7 +69,7 @@ if not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"):
     NOT_RUN["docs/guarantees.md: SCHEDULER_DISK_QUEUE"] = "queues of Scrapy 2.19"
 
 if not find_spec("pyspark"):
-    NOT_RUN["docs/scan.md: .venv/bin/dedup scan pages.jsonl -o unique --engine spark"] = "no Spark"
+    NOT_RUN["docs/scan.md: .venv/bin/dedup scan pages.jsonl -o unique --spark"] = "no Spark"
     NOT_RUN["docs/scan.md: cat > deduplicate.py"] = "no Spark"
 
 INSTEAD = {
@@ -345,6 +345,7 @@ def write_pages_to_calibrate(folder: Path) -> None:
             is_copy = one.rpartition("/")[2] == other.rpartition("/")[2]
             is_right = is_copy and max(copies.get(one, 0), copies.get(other, 0)) < 300 / 7
             answers.write(f"{one}\t{other}\t{'yes' if is_right else 'no'}\n")
+    asked.unlink()
 
 
 def write_files_to_scan(folder: Path) -> None:

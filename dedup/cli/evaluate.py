@@ -11,15 +11,14 @@ from rich.text import Text
 
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs
+from dedup.cli.files import check_new
 from dedup.cli.ledgers import place_of
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
-    add_fields,
+    add_field,
     add_json,
     add_method,
-    add_overwrite,
     check_numbers,
     choices_of,
     extractor_of,
@@ -72,13 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count how many documents contain each word, into the file -o")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
         help="where --sample or --lexicon writes")  # fmt: skip
-    add_fields(parser)
-    add_overwrite(parser)
+    add_field(parser, "text", "text")
+    add_field(parser, "key", "url")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    check_numbers(options, errors=0, **{"sample": 1} if options.sample is not None else {})
+    check_numbers(options, errors=0, sample=1)
     if bool(options.output) != bool(options.lexicon or options.sample):
         raise CommandError("-o is for --sample and --lexicon, which need it")
     files = [path for path in options.inputs if isinstance(path, Path)]
@@ -87,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError("--lexicon goes with neither --sample nor --answers")
     if len(files) < len(options.inputs) and not is_without_labels:
         raise CommandError("the URL of a store is for --sample and --answers")
-    check_outputs(options.output, overwrite=options.overwrite, inputs=files)
+    check_new(options.output)
     if options.lexicon:
         from dedup.cli import lexicon
 
@@ -101,19 +100,16 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
-    methods = [
-        method
-        for choice in choices_of(options.method)
-        for method in choice.methods(sweep_of if options.sweep else None)
-    ]
-    simplifies = {method.simplifies_chinese for method in methods}
-    if len(simplifies) > 1:
-        raise CommandError("--method: simplify_chinese must be equal for all methods")
+    choices = choices_of(options.method)
+    create = sweep_of if options.sweep else None
+    methods = [method for choice in choices for method in choice.methods(create)]
     if files := [path for path in folders if path.is_file()]:
         raise CommandError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
-    collections = _read_collections(folders, options.extractor, simplify_chinese=True in simplifies)
+    collections = _read_collections(
+        folders, options.extractor, simplify_chinese=choices[0].simplifies_chinese
+    )
     with progress("pages", sum(map(len, collections)) * len(methods)) as advance:
         results = [
             evaluate(collection, method, advance, demands=DEMANDS[options.evidence])

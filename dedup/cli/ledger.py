@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs
+from dedup.cli.files import check_new
 from dedup.cli.ledgers import ledger_file, name_of_copied, place_of, with_log
-from dedup.cli.options import add_fields, add_method, add_overwrite, method_of, scope_of
+from dedup.cli.options import add_field, add_method, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
@@ -20,10 +20,8 @@ from dedup.records.warc import Warc
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.edit import Reindexed, rebuild, reindex
-from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.shared.copying import check_target, copy_to_log
 from dedup.stores.shared.log_url import LogUrl
-from dedup.stores.shared.places import open_log
 from dedup.text import printable
 from dedup.units import Count, count_of
 
@@ -36,7 +34,7 @@ examples:
   dedup ledger pages.jsonl more.jsonl -o pages.sqlite                     make it again
 
 A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. A
-store that crawls use is not written; one that holds pages is only replaced with --overwrite.
+store that crawls use, or that holds pages, is not written.
 
 Sketches of another method are computed from the texts in the feeds of the crawls, which must have
 the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
@@ -63,10 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
         help="for another method: JSONL feeds with the main texts of the pages")  # fmt: skip
-    add_fields(parser)
-    parser.add_argument("--record-field", default="dedup_record", metavar="NAME",
-        help="the field of feeds with the record (default: dedup_record)")  # fmt: skip
-    add_overwrite(parser)
+    for what, default in (("text", "text"), ("key", "url"), ("record", "dedup_record")):
+        add_field(parser, what, default)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -74,41 +70,19 @@ def run(options: argparse.Namespace) -> None:
     is_ledger = isinstance(first, LogUrl) or (first.is_file() and is_sqlite(first))
     if is_ledger and len(options.inputs) > 1:
         raise CommandError(f"{first} is a ledger: give one, or several feeds")
-    # The log adds what a URL does not say.
-    if _resolved(options.output) in map(_resolved, options.inputs):
-        raise CommandError(f"{options.output} is an input; give the new ledger another name")
     if options.texts and not (is_ledger and options.method):
         raise CommandError("--texts is for a ledger and --method")
     if isinstance(options.output, Path):
-        check_outputs(options.output, overwrite=options.overwrite)
+        check_new(options.output)
     else:
-        with_log(options.output, lambda log: check_target(log, overwrite=options.overwrite))
+        with_log(options.output, check_target)
     if not is_ledger:
         _rebuild(options)
         return
-    is_copied = options.method is None and options.scope is None
-    if is_copied and (isinstance(first, LogUrl) or isinstance(options.output, LogUrl)):
-        done = Reindexed(_copied(first, options), 0)
-    else:
-        done = _converted(first, options)
+    done = _converted(first, options)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.without_text:
         print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
-
-
-def _resolved(ledger: Path | LogUrl) -> Path | str:
-    return ledger.resolve() if isinstance(ledger, Path) else open_log(ledger).name
-
-
-def _copied(source: Path | LogUrl, options: argparse.Namespace) -> int:
-    """Copy the ledger from or to a store, or both; return how many pages count."""
-    if isinstance(options.output, LogUrl):
-        with ledger_file(source) as file:
-            return _move(file, options, name_of_copied(source))
-    assert isinstance(source, LogUrl)
-    with_log(source, lambda log: copy_to_ledger(log, options.output))
-    with LedgerReader(options.output) as reader:
-        return reader.counts()["pages"]
 
 
 def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
@@ -162,15 +136,7 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="dedup-") as folder:
         file = Path(folder, "pages.sqlite")
         yield file
-        _move(file, options, name)
-
-
-def _move(file: Path, options: argparse.Namespace, name: str) -> int:
-    """Move a ledger into the store of --output; return how many pages these are."""
-    return with_log(
-        options.output,
-        lambda log: copy_to_log(file, log, overwrite=options.overwrite, name=name),
-    )
+        with_log(output, lambda log: copy_to_log(file, log, name))
 
 
 def _feed(path: Path, fields: Fields) -> Format:

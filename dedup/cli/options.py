@@ -23,6 +23,13 @@ from dedup.stores.reader import LedgerReader
 
 SECRET = "DEDUP_SECRET"
 Creator = Callable[[type[Method], dict[str, Any]], list[Method]]
+_FIELDS = {
+    "text": "the field or column with the main text (default: text)",
+    "html": "the field or column with HTML, from which the main text is extracted",
+    "record": "the field or column with the page's record, as DEDUP_SKETCH_FIELD names it (dedup "
+    "ledger: dedup_record)",
+    "key": "the field or column that names a page (default: url)",
+}
 
 
 def add_method(
@@ -54,16 +61,9 @@ def add_evidence(parser: argparse.ArgumentParser, default: str) -> None:
         f"{default})")  # fmt: skip
 
 
-def add_fields(parser: argparse.ArgumentParser) -> None:
-    """Add the names of the fields that a feed has."""
-    parser.add_argument("--text-field", default="text", metavar="NAME",
-        help="the field of JSON lines with the main text (default: text)")  # fmt: skip
-    parser.add_argument("--key-field", default="url", metavar="NAME",
-        help="the field that names a page (default: url)")  # fmt: skip
-
-
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+def add_field(parser: argparse._ActionsContainer, what: str, default: str | None = None) -> None:
+    """Add the option that names a field of records, one of `_FIELDS`."""
+    parser.add_argument(f"--{what}-field", default=default, metavar="NAME", help=_FIELDS[what])
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def check_numbers(options: argparse.Namespace, **least: int) -> None:
     """Raise CommandError if an option is lower than its value in *least*."""
     for name, number in least.items():
-        if (value := getattr(options, name)) < number:
+        if (value := getattr(options, name)) is not None and value < number:
             raise CommandError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
 
 
@@ -146,8 +146,14 @@ def _finished(method: Method, simplifies_chinese: bool) -> Method:
 
 
 def choices_of(values: Sequence[str]) -> list[MethodChoice]:
-    """Return what several *values* of --method describe, each once; "all" is all of ours."""
-    return [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+    """Return what several *values* of --method describe; "all" is all of ours.
+
+    Raises CommandError unless all see Chinese alike.
+    """
+    choices = [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+    if len({choice.simplifies_chinese for choice in choices}) > 1:
+        raise CommandError("--method: simplify_chinese must be equal for all methods")
+    return choices
 
 
 def extractor_of(name: str) -> Extractor:
@@ -163,13 +169,22 @@ def scope_of(name: str | None) -> Scope | None:
         return None if name is None else Scope.of(name)
 
 
-def preference_of(names: str) -> Preference:
-    """Return the preference that *names* stand for, separated by commas."""
+def preference_of(names: str) -> tuple[Preference, str | None]:
+    """Return the preference that *names* stand for, and the field that ``newest:FIELD`` names."""
+    criteria, date = [], None
     with _naming("--keep"):
-        preference = load_preference(CRITERIA, names)
+        for name in names.split(","):
+            criterion, colon, field = name.strip().partition(":")
+            # The colon of an import path is its own.
+            criteria.append(name if "." in criterion else criterion)
+            if colon and criterion == "newest":
+                date = field
+            elif colon and criterion in CRITERIA:
+                raise ValueError(f"{criterion} takes no field, got {name!r}")
+        preference = load_preference(CRITERIA, ",".join(criteria))
         if not preference:
             raise ValueError(f"must name a criterion, one of {', '.join(CRITERIA)}")
-        return preference
+        return preference, date
 
 
 @contextmanager

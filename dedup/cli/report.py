@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs
+from dedup.cli.files import check_new
 from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
-from dedup.cli.options import add_json, add_overwrite
+from dedup.cli.options import add_json
 from dedup.cli.terminal import console, new_table, print_json, show_line
 from dedup.report import TextStore, write_html
 from dedup.report.of_ledger import report_of_ledger
@@ -38,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crawl", type=int, metavar="N",
         help="the report of one crawl, as it was at its end; of one that shared the ledger, with "
         "the others of its run (default: all crawls)")  # fmt: skip
-    add_overwrite(parser)
     add_json(parser)
 
 
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError("--json is for the figures that are shown without -o")
     if options.crawl is not None and not options.output:
         raise CommandError("--crawl is for the report that -o writes")
-    check_outputs(options.output, overwrite=options.overwrite, inputs=[options.ledger])
+    check_new(options.output)
     with open_ledger(options.ledger) as ledger:
         if options.output:
             _write(ledger, options)

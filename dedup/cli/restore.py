@@ -4,25 +4,20 @@ import argparse
 import json
 import os
 import re
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs
 from dedup.cli.ledgers import path_of
-from dedup.cli.options import add_overwrite
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
-from dedup.records import format_of_name
-from dedup.records.compressed import writing
-from dedup.records.lines import JsonLines
 from dedup.stores.edit import restoring
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
@@ -30,14 +25,14 @@ from dedup.units import count_of
 
 EXAMPLES = """\
 examples:
-  dedup restore dropped.jsonl --dry-run                      count, and write nothing
+  dedup restore dropped.jsonl > /dev/null                    only count
   dedup restore dropped.jsonl >> pages.jsonl                 all of them
   dedup restore dropped.jsonl --verdict near-duplicate --min-distance 3 >> pages.jsonl
-  dedup restore dropped.jsonl --url '*/product/*' -o products.jsonl
+  dedup restore dropped.jsonl --url '*/product/*' > products.jsonl
   dedup restore dropped.jsonl --group https://example.com/1 --ledger pages.sqlite >> pages.jsonl
 
-An item is restored if all that is asked for holds. With --ledger, the next crawl knows that the
-restored pages are stored.
+Items go to the standard output as JSON lines; one is restored if all that is asked for holds. With
+--ledger, the next crawl knows that the restored pages are stored.
 
 The exit code is 1 if a line was no dropped item: all others are restored.
 """
@@ -55,59 +50,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"items with such a verdict: {', '.join(DROPPED)}")  # fmt: skip
     parser.add_argument("--min-distance", type=float, metavar="N",
         help="items at this distance from their original or farther")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE",
-        help="a new file of JSON lines for the items, .gz or .zst may follow (default: the "
-        "standard output)")  # fmt: skip
     parser.add_argument("--ledger", type=path_of, metavar="LEDGER",
         help="have this ledger, a file, know the pages as stored; items of pages that it knows so "
         "already are left out")  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true",
-        help="only say how many items would be restored")  # fmt: skip
-    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    check_outputs(options.output, overwrite=options.overwrite, inputs=options.dropped)
-    if options.output and format_of_name(options.output) is not JsonLines:
-        raise CommandError(f"{options.output} must end in .jsonl: items are JSON lines")
     for path in options.dropped:
         if not path.is_file():
             raise CommandError(f"{path} is no file")
+    output = sys.stdout.buffer
+    if options.ledger and _keeps_nothing(output):
+        raise CommandError("--ledger takes the items for stored: write them to a file (>> FILE)")
     restore = _Restore(options)
     with ExitStack() as stack:
         # The items come first: the ledger names only what is stored.
         if options.ledger:
             restore.use_ledger(stack)
-        if options.dry_run:
-            for _ in restore.choose():
-                pass
-        else:
-            output = stack.enter_context(_output(options.output, is_new=not options.overwrite))
-            for dropped in restore.choose():
-                # Halves of characters stay as they stood in the file: escaped.
-                line = json.dumps(dropped.item, ensure_ascii=False)
-                output.write(line.encode("utf-8", "backslashreplace") + b"\n")
-            output.flush()
+        if _ends_torn(output):
+            output.write(b"\n")
+        for dropped in restore.choose():
+            # Halves of characters stay as they stood in the file: escaped.
+            line = json.dumps(dropped.item, ensure_ascii=False)
+            output.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        output.flush()
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)
     return 1 if restore.unread else 0
 
 
-@contextmanager
-def _output(path: Path | None, *, is_new: bool) -> Iterator[BinaryIO]:
-    """Yield where items go: *path*, or the standard output for ``None``.
-
-    *is_new*: no file that is there is replaced.
-    """
-    if path is None:
-        sys.stdout.flush()
-        output = sys.stdout.buffer
-        if _ends_torn(output):
-            output.write(b"\n")
-        yield output
-        return
-    with replacing(path, is_new=is_new) as file, writing(file, path) as output:
-        yield output
+def _keeps_nothing(output: BinaryIO) -> bool:
+    """Return whether *output* is a terminal, or a device such as /dev/null."""
+    try:
+        return stat.S_ISCHR(os.fstat(output.fileno()).st_mode)
+    except OSError:  # of a program that has no such file
+        return False
 
 
 def _ends_torn(output: BinaryIO) -> bool:
@@ -197,20 +174,16 @@ class _Restore:
             return False
         if restoration.has(record):
             return True
-        if not self._options.dry_run:
-            restoration.add(record)
+        restoration.add(record)
         return False
 
     def describe(self) -> Iterator[str]:
         """Yield the lines that say what was done."""
         ledger = self._options.ledger
-        would = "would be restored" if self._options.dry_run else "restored"
         counts = (f"{self._verdicts[kind]:,} {kind}" for kind in DROPPED if self._verdicts[kind])
         verdicts = f" ({', '.join(counts)}; {count_of(len(self._groups), 'group')})"
-        yield (
-            f"{self._verdicts.total():,} of {count_of(self._items, 'item')} {would}"
-            + verdicts * bool(self._groups)
-        )
+        total = f"{self._verdicts.total():,} of {count_of(self._items, 'item')} restored"
+        yield total + verdicts * bool(self._groups)
         if self._repeated:
             yield f"left out, as they are equal to another one: {self._repeated:,}"
         if self._stored_already:

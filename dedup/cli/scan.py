@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,15 +15,15 @@ from typing import Any
 
 from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs
+from dedup.cli.files import check_new
 from dedup.cli.ledgers import path_of
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
+    add_field,
     add_json,
     add_method,
     add_min_tokens,
-    add_overwrite,
     check_numbers,
     extractor_of,
     method_of,
@@ -46,12 +47,12 @@ examples:
   dedup scan pages.jsonl -o unique.jsonl                   compare the field "text" of each line
   dedup scan crawl/*.warc.gz -o unique.warc.gz --method verified
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
-  dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
+  dedup scan pages.parquet -o unique.parquet --keep newest:fetched
   dedup scan pages.jsonl -o unique.jsonl --record-field dedup_record   compare no texts
   dedup scan pages.jsonl dropped.jsonl -o best.jsonl --keep canonical,clean-url,longest
   dedup scan shop.jsonl -o unique.jsonl --scope field:sku  compare records of one product
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
-  dedup scan s3a://b/crawl -o s3a://b/unique --engine spark --master spark://host:7077
+  dedup scan s3a://b/crawl -o s3a://b/unique --spark spark://host:7077
 
 The end of a file's name says what format it has:
   .jsonl .jl .ndjson .json    an object in each line; .gz or .zst may follow
@@ -68,18 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="OUT",
         help="where the unique records go, in the same format and order")  # fmt: skip
     content = parser.add_mutually_exclusive_group()
-    content.add_argument("--text-field", metavar="NAME",
-        help="the field or column with the text (default: text)")  # fmt: skip
-    content.add_argument("--html-field", metavar="NAME",
-        help="the field or column with HTML, from which the main text is extracted")  # fmt: skip
-    content.add_argument("--record-field", metavar="NAME",
-        help="the field with the page's record (DEDUP_SKETCH_FIELD), not a text")  # fmt: skip
-    parser.add_argument("--key-field", metavar="NAME",
-        help="the field that names a record in the clusters (default: url, if any)")  # fmt: skip
-    parser.add_argument("--date-field", metavar="NAME", help="the date field, for --keep newest")
+    for what in ("text", "html", "record"):
+        add_field(content, what)
+    add_field(parser, "key")
     parser.add_argument("--keep", default="first", metavar="NAME,...",
         help=f"which of several near records to keep: {', '.join(CRITERIA)} (default: first), or "
-        "import paths; several in order of precedence")  # fmt: skip
+        "import paths; several in order of precedence; newest:FIELD names the field of the "
+        "date")  # fmt: skip
     add_method(parser)
     add_min_tokens(parser)
     add_evidence(parser, default="on")
@@ -94,30 +90,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="save progress in FILE, to continue after an interruption")  # fmt: skip
     parser.add_argument("--clusters", metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
-    parser.add_argument("--engine", choices=("local", "spark"), default="local",
-        help="what does the work: processes of this machine (default), or Spark, which writes "
-        "folders of part files")  # fmt: skip
-    parser.add_argument("--master", metavar="URL",
-        help="the Spark cluster (default: all cores of this machine)")  # fmt: skip
-    parser.add_argument("--partitions", type=int, metavar="N",
-        help="in how many parts Spark works (default: by the size of the files)")  # fmt: skip
-    add_overwrite(parser)
+    parser.add_argument("--spark", nargs="?", const="", type=_master, metavar="MASTER",
+        help="have Spark do the work, which writes folders of part files: on a cluster, or on all "
+        "cores of this machine")  # fmt: skip
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     start = perf_counter()
-    for name, engine in (
-        ("ledger", "local"), ("workers", "local"), ("master", "spark"), ("partitions", "spark")
-    ):  # fmt: skip
-        if getattr(options, name) is not None:
-            if options.engine != engine:
-                raise CommandError(f"--{name} is for --engine {engine}")
-            if name in ("workers", "partitions"):
-                check_numbers(options, **{name: 1})
-    check_numbers(options, min_tokens=0)
-    scan_of_engine = _scan_on_spark if options.engine == "spark" else _scan
-    figures = scan_of_engine(options) | {
+    for name in ("ledger", "workers"):
+        if options.spark is not None and getattr(options, name) is not None:
+            raise CommandError(f"--{name} is for one machine, not for --spark")
+    check_numbers(options, workers=1, min_tokens=0)
+    scan_there = _scan if options.spark is None else _scan_on_spark
+    figures = scan_there(options) | {
         "method": options.method, "keep": options.keep, "evidence": options.evidence,
         "seconds": round(perf_counter() - start, 3),
     }  # fmt: skip
@@ -127,12 +113,25 @@ def run(options: argparse.Namespace) -> None:
         show_figures(figures, options.output)
 
 
+def _master(text: str) -> str:
+    """Return what --spark names: the type of an argument, which also takes what comes next."""
+    if not re.match(r"(local|yarn|(spark|k8s)://|$)", text):
+        raise argparse.ArgumentTypeError(
+            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}: files stand before it"
+        )
+    return text
+
+
 def _fields(
-    options: argparse.Namespace, kind: type[Format], scope: Scope | None, keep: Preference
+    options: argparse.Namespace,
+    kind: type[Format],
+    scope: Scope | None,
+    keep: Preference,
+    date: str | None,
 ) -> Fields:
     """Return the fields of inputs of a *kind*; raises CommandError for options not for that."""
     has_fields = kind not in (Folder, Warc)
-    needs_date = has_fields and newest in keep.criteria
+    by_date = newest in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
@@ -140,11 +139,8 @@ def _fields(
             options.record_field and options.ledger,
             "--ledger is for texts: what --record-field names is read as fast",
         ),
-        (
-            options.date_field and not needs_date,
-            "--date-field is for --keep newest, of formats with fields",
-        ),
-        (needs_date and not options.date_field, "--keep newest needs --date-field"),
+        (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
+        (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
     ):
         if is_wrong:
             raise CommandError(problem)
@@ -154,7 +150,7 @@ def _fields(
         options.html_field or options.record_field or options.text_field or "text",
         is_html=bool(options.html_field),
         key=options.key_field,
-        date="WARC-Date" if kind is Warc and newest in keep.criteria else options.date_field,
+        date="WARC-Date" if kind is Warc and by_date else date,
         is_object=bool(options.record_field),
         with_all=scope is not None and scope.needs_item,
     )
@@ -174,16 +170,16 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     """Scan on this machine; return the figures."""
     inputs, output = list(map(Path, options.inputs)), Path(options.output)
     clusters = options.clusters and Path(options.clusters)
-    method, scope, keep = (
-        method_of(options.method),
-        scope_of(options.scope),
-        preference_of(options.keep),
-    )
-    extractor = extractor_of(options.extractor)
+    scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
+    method, extractor = method_of(options.method), extractor_of(options.extractor)
     kind = format_of(inputs)
-    format_ = kind(inputs, _fields(options, kind, scope, keep))
+    format_ = kind(inputs, _fields(options, kind, scope, keep, date))
     format_.check_output(output)
-    _check_files(options, inputs, output, clusters)
+    for path in filter(None, (output, clusters)):
+        if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
+            raise CommandError(f"{path} is in an input")
+    is_continued = options.ledger and options.ledger.exists()
+    check_new(output, clusters, None if is_continued else options.ledger)
     reader = RecordReader(format_, method, extractor, scope)
     with _ledger(options, format_, method, scope) as ledger:
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
@@ -198,11 +194,10 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
             )
         count_before = ledger.count_before if ledger else 0
     # All files are put in place at the end, the records first.
-    is_new = not options.overwrite
     with ExitStack() as outputs:
-        clusters_file = clusters and outputs.enter_context(replacing(clusters, is_new=is_new))
+        clusters_file = clusters and outputs.enter_context(replacing(clusters, is_new=True))
         with progress("writing", format_.nbytes, lambda: format_.bytes_read):
-            written = _write(format_, outcome, output, outputs, is_new=is_new)
+            written = _write(format_, outcome, output, outputs)
         if clusters_file:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
@@ -212,17 +207,17 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
 
 def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
     """Scan on a cluster; return the figures."""
-    scope, keep = scope_of(options.scope), preference_of(options.keep)
+    scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
-        raise CommandError("--engine spark needs: pip install 'scrapy-dedup[spark]'")
+        raise CommandError("--spark needs: pip install 'scrapy-dedup[spark]'")
     from dedup.spark.files import Job, find_inputs, format_for, scan_files
     from dedup.spark.reading import RowReader
     from dedup.spark.session import spark_session
 
-    with spark_session(options.master) as session:
+    with spark_session(options.spark or None) as session:
         inputs = find_inputs(session, options.inputs)
-        format_ = format_for(inputs.kind, _fields(options, inputs.kind, scope, keep))
+        format_ = format_for(inputs.kind, _fields(options, inputs.kind, scope, keep, date))
         reader = RecordReader(format_, method, extractor, scope)
         job = Job(
             inputs,
@@ -231,20 +226,8 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
             options.output,
             options.clusters,
             options.skip_bad,
-            options.partitions,
         )
         return {**scan_files(session, job), "from_ledger": 0}
-
-
-def _check_files(
-    options: argparse.Namespace, inputs: list[Path], output: Path, clusters: Path | None
-) -> None:
-    """Raise CommandError if an output cannot be written, or would replace another file in use."""
-    if inputs[0].is_dir() and os.path.lexists(output):
-        raise CommandError(f"{output} exists; name a folder that does not")
-    # A ledger goes on if it is there.
-    check_outputs(output, clusters, options.ledger, overwrite=True, inputs=inputs)
-    check_outputs(output, clusters, overwrite=options.overwrite)
 
 
 @contextmanager
@@ -273,13 +256,11 @@ def _ledger(
             raise
 
 
-def _write(
-    format_: Format, outcome: Outcome, output: Path, outputs: ExitStack, *, is_new: bool
-) -> int:
+def _write(format_: Format, outcome: Outcome, output: Path, outputs: ExitStack) -> int:
     """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
     if isinstance(format_, Folder):
         return format_.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
-    file = outputs.enter_context(replacing(output, is_new=is_new))
+    file = outputs.enter_context(replacing(output, is_new=True))
     format_.write(file, output, outcome.keep)
     return file.tell()
 

@@ -100,12 +100,9 @@ def _report_errors(url: str) -> Iterator[None]:
     except HTTPError as error:
         error.close()
         raise CommandError(f"{url} responds with status {error.code} ({error.reason})") from error
-    except TimeoutError as error:
-        raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
-    except URLError as error:
-        if isinstance(error.reason, TimeoutError):
-            raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
-        raise CommandError(f"{url} cannot be fetched ({error.reason})") from error
     except (OSError, HTTPException, ValueError) as error:
-        reason = str(error) or type(error).__name__
+        reason = error.reason if isinstance(error, URLError) else error
+        if isinstance(reason, TimeoutError):
+            raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
+        reason = str(reason) or type(reason).__name__
         raise CommandError(f"{url} cannot be fetched ({reason})") from error

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     for choice in choices:
         choice.methods()  # raises for wrong arguments
     answers = {} if options.answers is None else _read_answers(options.answers)
-    keys, documents = _distinct_pages(options, {choice.simplifies_chinese for choice in choices})
+    keys, documents = _distinct_pages(options, simplify_chinese=choices[0].simplifies_chinese)
     with progress("pages", len(documents) * len(choices)) as advance:
         candidates = [
             find_candidates(
@@ -90,14 +90,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _distinct_pages(
-    options: argparse.Namespace, simplifies: set[bool]
+    options: argparse.Namespace, *, simplify_chinese: bool
 ) -> tuple[list[str], list[Document]]:
     """Return the keys and documents of the pages, only the first of those with equal texts.
 
     If a key has several texts, the last one counts.
     """
-    if len(simplifies) > 1:
-        raise CommandError("--method: simplify_chinese must be equal for all methods")
     if len(options.inputs) > 1:
         raise CommandError("--sample and --answers take one file or ledger")
     [source] = options.inputs
@@ -108,7 +106,7 @@ def _distinct_pages(
         texts[key] = text
     by_text: dict[str, tuple[str, Document]] = {}
     for key, text in texts.items():
-        document = Document.from_main_text(text, simplify_chinese=True in simplifies)
+        document = Document.from_main_text(text, simplify_chinese=simplify_chinese)
         if len(document.tokens) >= SHORT:
             by_text.setdefault(document.text, (key, document))
     if len(by_text) < 2:

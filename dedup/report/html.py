@@ -159,7 +159,7 @@ def _restore(report: Report) -> str:
         return ""
     is_file = ledger and "://" not in str(ledger)
     known = f" --ledger {ledger}" if is_file else ""
-    return f"dedup restore {dropped}{known} -o restored.jsonl"
+    return f"dedup restore {dropped}{known} >> restored.jsonl"
 
 
 def _bars(counts: Report, prefix: str = "") -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ class FieldsSeen:
         self._links = links_left_out
         self._scope = scope
         self._records = 0
-        self._wanted = {"text": False, "key": False, "date": False, "canonical": False}
+        self._wanted = {"text": False, "key": False, "date": False}
         self._has_scope = False
 
     def see(self, record: ReadRecord) -> None:
@@ -33,7 +33,6 @@ class FieldsSeen:
             text=record.has_field,
             key=record.has_key,
             date=record.date is not None,
-            canonical=record.canonical is not None,
             has_scope=record.has_scope,
         )
         if self._records == _RECORDS_WITHOUT_FIELD:
@@ -61,12 +60,11 @@ class FieldsSeen:
                 f"{none} has a URL for --scope {self._scope.name}; --key-field names its field"
             )
         fields = self._fields
-        names_of = {
-            "text": fields.content, "key": fields.key, "date": fields.date,
-            "canonical": fields.canonical,
-        }  # fmt: skip
-        for kind, name in names_of.items():
+        content = "record" if fields.is_object else "html" if fields.is_html else "text"
+        for kind, name, option in (
+            ("text", fields.content, f"--{content}-field"),
+            ("key", fields.key, "--key-field"),
+            ("date", fields.date, "--keep newest:FIELD"),
+        ):
             if name is not None and not self._wanted[kind]:
-                of_content = "record" if fields.is_object else "html" if fields.is_html else "text"
-                option = f"--{of_content if kind == 'text' else kind}-field"
                 raise RecordError(f"{none} has the field {name!r}; {option} names another")

@@ -1,4 +1,4 @@
-"""``dedup scan --engine spark``: files of JSON lines and of Parquet, by Spark's own readers."""
+"""``dedup scan --spark``: files of JSON lines and of Parquet, by Spark's own readers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,7 +63,6 @@ class Job:
     output: str
     clusters: str | None = None
     skip_bad: bool = False
-    partitions: int | None = None
 
 
 def find_inputs(session: SparkSession, named: Sequence[str]) -> Inputs:
@@ -77,8 +76,8 @@ def find_inputs(session: SparkSession, named: Sequence[str]) -> Inputs:
     for file, kind in kinds.items():
         if kind not in (JsonLines, Parquet):
             raise RecordError(
-                f"{file}: Spark reads JSON lines (.jsonl, .jsonl.gz) and Parquet; without --engine "
-                "spark, dedup scan reads all formats, on one machine"
+                f"{file}: Spark reads JSON lines (.jsonl, .jsonl.gz) and Parquet; without --spark, "
+                "dedup scan reads all formats, on one machine"
             )
     if len(set(kinds.values())) != 1:
         problem = "all inputs must have one format" if files else "there is no file"
@@ -114,10 +113,10 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
     Raises RecordError for what is wrong with the records, as a scan does, SparkError for what is
     wrong with the cluster.
     """
-    with clear_errors(), _settings(session, job.partitions):
+    with clear_errors(), _settings(session):
         outputs = [_Output(session, name) for name in (job.output, job.clusters) if name]
         if found := next((output.name for output in outputs if output.exists()), None):
-            raise RecordError(f"{found} exists; name a folder that does not")
+            raise RecordError(f"{found} exists: remove it, or choose another name")
         rows = _number_rows(session, cut(_read_files(session, job.inputs)))
         beside = [_NUMBER, *_FROM]
         data = [name for name in rows.columns if name not in beside]
@@ -150,13 +149,11 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
 
 
 @contextmanager
-def _settings(session: SparkSession, partitions: int | None) -> Iterator[None]:
+def _settings(session: SparkSession) -> Iterator[None]:
     """Set what a scan needs, and put back what was set."""
-    parts = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else {}
-    settings = {**_SETTINGS, **parts}
-    before = {name: session.conf.get(name, None) for name in settings}
+    before = {name: session.conf.get(name, None) for name in _SETTINGS}
     try:
-        for name, value in settings.items():
+        for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         yield
     finally:
@@ -244,7 +241,7 @@ def _columns(rows: DataFrame, fields: Fields) -> Columns:
 def _check_records(job: Job, read: DataFrame) -> str | None:
     """Return what is wrong with the first bad record; raises RecordError as a scan does."""
     is_bad = F.col("state") == BAD
-    names = ("text", "key", "date", "canonical")
+    names = ("text", "key", "date")
     [row] = read.agg(
         F.count_if(is_bad).alias("bad"),
         F.count_if(~is_bad).alias("records"),

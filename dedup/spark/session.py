@@ -38,7 +38,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession():
         if master is not None:
-            raise SparkError("--master: there is a session of Spark already, with its own")
+            raise SparkError("--spark takes no master: there is a session of Spark already")
         yield SparkSession.builder.getOrCreate()
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

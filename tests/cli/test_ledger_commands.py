@@ -88,9 +88,10 @@ def test_crawls_that_shared_a_ledger_are_reported_together(town, tmp_path, capsy
     ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"
     copied(town, ledger, "UPDATE crawls SET run = 1")
     for crawl_number in 1, 2:
-        how = ("report", ledger, "-o", path, "--overwrite", "--crawl", crawl_number)
+        how = ("report", ledger, "-o", path, "--crawl", crawl_number)
         assert run(capsys, *how) == (0, f"{path}: 6 pages, 2 groups\n", "")
-    run(capsys, "report", ledger, "-o", path, "--overwrite")
+        path.unlink()
+    run(capsys, "report", ledger, "-o", path)
     assert re.search(r"Duplicates in the ledger \(1 crawls?\)", path.read_text())
     _, out, _ = run(capsys, "report", ledger)
     assert re.search(r"^crawl +run +spider", out, re.MULTILINE)
@@ -210,7 +211,7 @@ def test_two_pages_of_a_ledger_are_explained(town, capsys):
     [
         (["report", "LEDGER", "-o", "OUT", "--crawl", "7"], "--crawl must be one of 1, 2, got 7"),
         (["report", "missing", "-o", "OUT"], "missing is no file"),
-        (["report", "LEDGER", "-o", "LEDGER", "--overwrite"], "is an input, or in one"),
+        (["report", "LEDGER", "-o", "LEDGER"], "exists: remove it, or choose another name"),
         (["explain", "--ledger", "LEDGER", "http://x/", "http://y/"], "has no text of http://x/"),
         (["explain", "--ledger", "missing", "http://x/", "http://y/"], "missing is no file"),
     ],
@@ -394,11 +395,13 @@ def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
         pages["/v2/0"] = page(article(100))
         pages["/v1/0"] = page(edited(article(101)))
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
-    assert run(capsys, "report", ledger, "-o", html, "--crawl", 1, "--overwrite")[0] == 0
+    html.unlink()
+    assert run(capsys, "report", ledger, "-o", html, "--crawl", 1)[0] == 0
     of_the_crawl = html.read_text()
     assert "Equal content in 8 of 8 cases" in of_the_crawl
     assert 'id="rules-deny"' in of_the_crawl
-    assert run(capsys, "report", ledger, "-o", html, "--overwrite")[0] == 0
+    html.unlink()
+    assert run(capsys, "report", ledger, "-o", html)[0] == 0
     of_all = html.read_text()
     assert "Equal content in 7 of 8 cases" in of_all
     assert 'id="rules-' not in of_all

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -103,21 +104,6 @@ def test_urls_are_chosen_as_people_read_them_too(dropped, tmp_path, capsys):
         assert len(run(capsys, "restore", path, *asked)[1].splitlines()) == 1
 
 
-def test_a_dry_run_counts_and_writes_nothing(crawled, dropped, tmp_path, capsys):
-    folder, _ = crawled
-    before = (folder / "pages.sqlite").read_bytes()
-    code, out, err = run(
-        capsys, "restore", dropped, "--dry-run", "-o", tmp_path / "new.jsonl",
-        "--ledger", folder / "pages.sqlite", "--verdict", "near-duplicate",
-    )  # fmt: skip
-    assert (code, out) == (0, "")
-    assert err == "1 of 3 items would be restored (1 near-duplicate; 1 group)\n"
-    assert list(tmp_path.iterdir()) == []
-    with LedgerReader(folder / "pages.sqlite") as ledger:
-        assert len(ledger.crawls()) == 1
-    assert (folder / "pages.sqlite").read_bytes() == before
-
-
 def test_lines_that_are_no_dropped_items_are_named_and_all_others_restored(
     dropped, tmp_path, capsys
 ):
@@ -144,22 +130,7 @@ def test_an_item_that_is_there_twice_is_restored_once(dropped, tmp_path, capsys)
     assert "left out, as they are equal to another one: 4\n" in err
 
 
-def test_a_new_file_is_compressed_as_its_name_says_and_no_other_one_replaced(
-    dropped, tmp_path, capsys
-):
-    _, out, _ = run(capsys, "restore", dropped)
-    path = tmp_path / "pages.jsonl.gz"
-    assert run(capsys, "restore", dropped, "-o", path)[0] == 0
-    done = subprocess.run(["gzip", "-dc", path], capture_output=True, check=True)
-    assert done.stdout.decode() == out
-    code, _, err = run(capsys, "restore", dropped, "-o", path)
-    assert (code, err) == (2, f"dedup restore: {path} exists; --overwrite replaces it\n")
-    code, _, err = run(capsys, "restore", dropped, "-o", tmp_path / "pages.xml")
-    assert (code, "unknown format" in err) == (2, True)
-    code, _, err = run(capsys, "restore", dropped, "-o", tmp_path / "pages.csv")
-    assert (code, "must end in .jsonl" in err) == (2, True)
-    code, _, err = run(capsys, "restore", dropped, "-o", dropped, "--overwrite")
-    assert (code, "is an input, or in one" in err) == (2, True)
+def test_a_file_that_is_none_is_told(tmp_path, capsys):
     code, out, err = run(capsys, "restore", tmp_path / "nope.jsonl")
     assert (code, out, err) == (2, "", f"dedup restore: {tmp_path / 'nope.jsonl'} is no file\n")
 
@@ -179,6 +150,22 @@ def dedup(*arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "dedup", *map(str, arguments)]
     return subprocess.run(command, env=environment, timeout=60, check=True, **options)
+
+
+@pytest.mark.slow
+def test_no_page_counts_as_stored_whose_items_go_nowhere(crawled, dropped):
+    ledger = crawled[0] / "pages.sqlite"
+    before = ledger.read_bytes()
+    for stdout, terminal in ((subprocess.DEVNULL, None), pty.openpty()):
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            dedup("restore", dropped, "--ledger", ledger, stdout=stdout, stderr=subprocess.PIPE)
+        assert failed.value.returncode == 2
+        assert b"--ledger takes the items for stored: write them to a file" in failed.value.stderr
+        if terminal:
+            os.close(stdout), os.close(terminal)
+    assert ledger.read_bytes() == before
+    done = dedup("restore", dropped, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert done.stderr.startswith(b"3 of 3 items restored (")
 
 
 @pytest.mark.slow
@@ -259,9 +246,7 @@ def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, c
         spider = spider_over(f"{url}/a", f"{url}/near", parse=parse)
         crawl(spider, DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "d.jsonl")
     asked = tmp_path / "d.jsonl", "--ledger", tmp_path / "pages.sqlite"
-    run(capsys, "restore", *asked, "-o", tmp_path / "pages.jsonl")
-    _, out, _ = run(capsys, "restore", tmp_path / "d.jsonl")
-    assert (tmp_path / "pages.jsonl").read_text() == out
+    _, out, _ = run(capsys, "restore", *asked)
     assert out.count('/near"') == 2
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
         assert ledger.counts() == {"pages": 2, "ended": 0, "matches": 0}
@@ -293,14 +278,17 @@ def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, 
     assert (code, out, "is no file" in err) == (2, "", True)
 
 
-def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_disk, capsys):
-    folder, _ = crawled
-    ledger = folder / "pages.sqlite"
+@pytest.mark.slow
+def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_disk):
+    ledger = crawled[0] / "pages.sqlite"
     big = [line | {"item": {"text": "x" * 500_000}} for line in lines_of(dropped)]
-    path = written(folder / "big.jsonl", *big)
-    output = small_disk / "pages.jsonl"
-    code, _, err = run(capsys, "restore", path, "-o", output, "--ledger", ledger)
-    assert (code, "No space" in err, output.exists()) == (2, True, False)
+    path = written(crawled[0] / "big.jsonl", *big)
+    command = "restore", path, "--ledger", ledger
+    full = pytest.raises(subprocess.CalledProcessError)
+    with (small_disk / "pages.jsonl").open("ab") as output, full as failed:
+        dedup(*command, stdout=output, stderr=subprocess.PIPE)
+    assert failed.value.returncode == 2
+    assert b"No space" in failed.value.stderr
     with LedgerReader(ledger) as reader:
         assert len(reader.crawls()) == 1
         assert reader.counts()["matches"] == 3

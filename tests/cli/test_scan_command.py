@@ -181,7 +181,8 @@ def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
 
     def kept(*arguments):
         fields = ("--html-field", "body", "--key-field", "id")
-        options = ("--overwrite", "--workers", 1, "--extractor", "resiliparse")
+        options = ("--workers", 1, "--extractor", "resiliparse")
+        target.unlink(missing_ok=True)
         assert run(capsys, "scan", path, "-o", target, *fields, *options, *arguments)[0] == 0
         return [json.loads(line)["id"] for line in target.read_text().splitlines()]
 
@@ -189,7 +190,7 @@ def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
     assert kept("--method", "verified") == [0, 2]
     assert kept("--method", '{"name": "verified", "max_distance": 0}') == [0, 1, 2]
     assert kept("--method", "verified", "--keep", "longest") == [1, 2]
-    assert kept("--method", "verified", "--keep", "newest", "--date-field", "on") == [0, 2]
+    assert kept("--method", "verified", "--keep", "newest:on") == [0, 2]
     assert kept("--method", "verified", "--min-tokens", 1000) == [0, 1, 2]
 
 
@@ -212,15 +213,13 @@ WRONG = [
     (["there.txt", "-o", "new.jsonl"], "there.txt has an unknown format: its name must end in"),
     (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one format, and b.csv is not"),
     (["a.jsonl", "-o", "new.csv"], "new.csv must end in one of .jsonl, .jl, .ndjson, .json, "),
-    (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
-    (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
-    (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be a file in a folder that exists"),
+    (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists: remove it, or choose another"),
+    (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be in a folder that exists"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is given for two outputs"),
-    (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists; --overwrite"),
-    (["site", "-o", "full"], "full exists; name a folder that does not"),
-    (["site", "-o", "full", "--overwrite"], "full exists; name a folder that does not"),
-    (["site", "-o", "no/new"], "no/new must be a file in a folder that exists"),
-    (["site", "-o", "site/new"], "site/new is an input, or in one"),
+    (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists: remove"),
+    (["site", "-o", "full"], "full exists: remove it, or choose another name"),
+    (["site", "-o", "no/new"], "no/new must be in a folder that exists"),
+    (["site", "-o", "site/new"], "site/new is in an input"),
     (["links", "-o", "new"], "there is no record in links, but 2 links, which are not followed"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
     (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is not a regular file"),
@@ -231,19 +230,20 @@ WRONG = [
     (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
     (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
-    (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs a field: newest:FIE"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest:"], "--keep newest needs a field: newest:FI"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "--keep first takes no field, got 'first:"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newst:d"], "got 'newst'; did you mean newest?"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "https,longst"], "--keep must be an import path or on"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "longst"], "got 'longst'; did you mean longest?"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", ","], "--keep must name a criterion, one of first, "),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "https,newest"], "--keep newest needs --date-field"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "https,newest"], "--keep newest needs a field"),
     (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),
-    (["site", "-o", "gone.jsonl"], "gone.jsonl exists; name a folder that does not"),
+    (["site", "-o", "gone.jsonl"], "gone.jsonl exists: remove it"),
     (["site", "-o", "new", "--key-field", "a"], "a folder has no fields to be named"),
-    (["site", "-o", "new", "--clusters", "site/c"], "site/c is an input, or in one"),
+    (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
     (["a.jsonl", "-o", "n.jsonl", "--ledger", "n.jsonl"], "n.jsonl is given for two outputs"),
-    (["a.jsonl", "-o", "n.jsonl", "--partitions", "2"], "--partitions is for --engine spark"),
-    (["a.warc", "-o", "n.warc", "--keep", "newest", "--date-field", "d"], "--date-field is for --"),
+    (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "--keep newest: a warc has no fields"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
@@ -334,8 +334,6 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
     message = f"dedup scan: {output} was created by another process meanwhile\n"
     assert run(capsys, *arguments) == (2, "", message)
     assert output.read_text() == "of another"
-    assert run(capsys, *arguments, "--overwrite")[0] == 0
-    assert output.read_text() != "of another"
 
 
 def shown_on_a_terminal(columns, *arguments):

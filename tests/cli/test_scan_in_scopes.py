@@ -49,7 +49,8 @@ def write(path, records):
 def scanned(path, *arguments, content=()):
     """The exit code of a scan, the places of the records that it kept, and its figures."""
     out = path.with_name(f"unique{path.suffix}")
-    command = ["scan", path, "-o", out, "--json", "--overwrite", *content, *arguments]
+    out.unlink(missing_ok=True)
+    command = ["scan", path, "-o", out, "--json", *content, *arguments]
     with redirect_stdout(io.StringIO()) as shown:
         code = main(list(map(str, command)))
     if code:

@@ -40,6 +40,7 @@ def write(path, records):
 def scanned(path, *arguments):
     """The exit code of a scan, and the numbers of the records that it kept."""
     out = path.with_name("unique.jsonl")
+    out.unlink(missing_ok=True)
     command = ["scan", path, "-o", out, "--record-field", "dedup_record", *arguments]
     code = main(list(map(str, command)))
     lines = out.read_text().splitlines() if code == 0 else []
@@ -116,8 +117,8 @@ def test_the_longest_is_the_one_of_the_most_words_in_its_scope_too(tmp_path):
 
 def test_records_have_keys_of_their_own_unless_a_field_is_named(tmp_path):
     path = write(tmp_path / "pages.jsonl", records_of([article(2), article(2)]))
-    clusters = tmp_path / "clusters.jsonl"
-    for arguments, key in (([], "http://a/0"), (["--key-field", "name", "--overwrite"], "0")):
+    for arguments, key in (([], "http://a/0"), (["--key-field", "name"], "0")):
+        clusters = tmp_path / f"{key[0]}.jsonl"
         assert scanned(path, "--clusters", clusters, *arguments)[0] == 0
         assert json.loads(clusters.read_text())["key"] == key
 
@@ -156,5 +157,5 @@ def test_another_scope_takes_the_place_of_that_of_the_crawl(tmp_path):
                          items=[b"", b"", b"a value!", b""])  # fmt: skip
     path = write(tmp_path / "pages.jsonl", records)
     assert scanned(path)[1] == [0, 1, 2]
-    assert scanned(path, "--scope", "crawl", "--overwrite")[1] == [0, 2]
-    assert scanned(path, "--scope", "field:name", "--overwrite")[1] == [0, 1, 2, 3]
+    assert scanned(path, "--scope", "crawl")[1] == [0, 2]
+    assert scanned(path, "--scope", "field:name")[1] == [0, 1, 2, 3]

@@ -176,7 +176,6 @@ def test_of_an_unknown_page_the_nearest_known_ones_are_named(left, capsys, asked
 def test_expired_marked_and_restored_pages_are_told_apart(left, tmp_path, capsys):
     folder, url = left
     path = tmp_path / "pages.sqlite"
-    main(["restore", str(folder / "dropped.jsonl"), "-o", str(tmp_path / "r.jsonl")])
     with (
         closing(sqlite3.connect(folder / "pages.sqlite")) as file,
         closing(sqlite3.connect(path)) as copy,
@@ -193,7 +192,7 @@ def test_expired_marked_and_restored_pages_are_told_apart(left, tmp_path, capsys
     assert marked["what"] == "marked"
     assert "It was marked, and stored, in crawl 2 of test on 20" in marked["words"]
     assert "That page does not count since 20" in marked["words"]
-    asked = "--url", "*/near", "--ledger", str(path), "-o", str(tmp_path / "s.jsonl")
+    asked = "--url", "*/near", "--ledger", str(path)
     main(["restore", str(folder / "dropped.jsonl"), *asked])
     capsys.readouterr()
     restored, *_ = events(capsys, f"{url}/near", path)

@@ -589,9 +589,12 @@ def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
         writing.__exit__(None, None, None)
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
-    with replacing(path) as file:
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to(path)
+    with replacing(tmp_path / "link") as file:
         file.write(b"mine")
-    assert path.read_text() == "mine"
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("mine", 0o640)
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_a_byte_order_mark_before_a_quoted_header_is_none_of_its_names(tmp_path):

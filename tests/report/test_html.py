@@ -204,14 +204,14 @@ def with_settings(report, **values):
 def test_a_drop_is_brought_back_by_the_line_beside_it(browser, report, tmp_path, open_store):
     kept = with_settings(report[0], DEDUP_DUPLICATES="dropped.jsonl", DEDUP_INDEX="pages.sqlite")
     show(browser, written(tmp_path, kept, open_store(0)))
-    line = "dedup restore dropped.jsonl --ledger pages.sqlite -o restored.jsonl"
-    assert browser.find_element("id", "restore").text == line
+    line = "dedup restore dropped.jsonl --ledger pages.sqlite"
+    assert browser.find_element("id", "restore").text == f"{line} >> restored.jsonl"
     for selector, option in ((".group > .pair", "--group"), (".copy > .pair", "--url")):
         pair = browser.find_element("css selector", selector)
         url = pair.find_element("css selector", "a.url").text
         pair.find_element("css selector", ".restore").click()
         one = pair.find_element("xpath", "following-sibling::div[1]//code")
-        assert one.text == f"{line} {option} '{url}'"
+        assert one.text == f"{line} {option} '{url}' >> restored.jsonl"
 
 
 def test_where_nothing_was_put_aside_the_report_says_what_to_set(report, open_store):

@@ -197,7 +197,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
         ({"content": "body"}, "the field 'body'; --text-field names another"),
         ({"content": "body", "is_html": True}, "the field 'body'; --html-field names another"),
         ({"key": "id"}, "the field 'id'; --key-field names another"),
-        ({"date": "on"}, "the field 'on'; --date-field names another"),
+        ({"date": "on"}, "the field 'on'; --keep newest:FIELD names another"),
     ],
 )
 def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):

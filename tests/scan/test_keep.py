@@ -25,7 +25,8 @@ def write_lines(path, objects):
 def kept(tmp_path, objects, keep, *options):
     source = write_lines(tmp_path / "in.jsonl", objects)
     target = tmp_path / "out.jsonl"
-    arguments = [source, "-o", target, "--overwrite", "--keep", keep, "--workers", 1, *options]
+    target.unlink(missing_ok=True)
+    arguments = [source, "-o", target, "--keep", keep, "--workers", 1, *options]
     assert main(["scan", *map(str, arguments)]) == 0
     return [json.loads(line) for line in target.read_text().splitlines()]
 
@@ -65,9 +66,8 @@ def test_the_newest_is_one_criterion_among_others(tmp_path):
         of("http://a/1", on="2019-01-01"), of("http://a/2", on="2024-05-01T12:00:00.5Z"),
         of("http://a/3?x=1", on="2024-05-02"),
     )  # fmt: skip
-    options = "--date-field", "on"
-    assert kept(tmp_path, [old, new, unclean], "newest", *options) == [unclean]
-    assert kept(tmp_path, [old, new, unclean], "clean-url,newest", *options) == [new]
+    assert kept(tmp_path, [old, new, unclean], "newest:on") == [unclean]
+    assert kept(tmp_path, [old, new, unclean], "clean-url, newest:on") == [new]
 
 
 @pytest.mark.slow
@@ -214,10 +214,10 @@ def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
     source = write_lines(tmp_path / "in.jsonl", objects)
 
     def best(keep):
-        arguments = [source, "-o", tmp_path / "out.jsonl", "--overwrite", "--keep", keep]
+        arguments = [source, "-o", tmp_path / f"{keep}.jsonl", "--keep", keep]
         ledger = ["--ledger", tmp_path / "ledger"]
         assert main(["scan", *map(str, [*arguments, *ledger])]) == 0
-        [line] = (tmp_path / "out.jsonl").read_text().splitlines()
+        [line] = (tmp_path / f"{keep}.jsonl").read_text().splitlines()
         return objects.index(json.loads(line))
 
     assert best("first") == 0
@@ -241,20 +241,19 @@ def dictionary(hosts, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["longest", "newest", "newest,longest"])
+@pytest.mark.parametrize("keep", ["longest", "newest:on", "newest:on,longest"])
 def test_the_names_of_pages_are_those_of_their_hosts_in_any_order(tmp_path, keep):
     objects = list(dictionary(hosts=5, words=12))
     random.Random(1).shuffle(objects)
     options = "--html-field", "html", "--method", "verified"
-    dates = ("--date-field", "on") if "newest" in keep else ()
 
     def rank(one):
-        ranks = {"longest": -one["length"], "newest": -int(one["on"].replace("-", ""))}
+        ranks = {"longest": -one["length"], "newest:on": -int(one["on"].replace("-", ""))}
         return [ranks[criterion] for criterion in keep.split(",")]
 
     expected = kept(tmp_path, sorted(objects, key=rank), "first", *options)
     hosts = {one["url"].split("/")[2] for one in expected}
     assert len(hosts) == 5
     assert 20 < len(expected) < 50
-    result = kept(tmp_path, objects, keep, *options, *dates)
+    result = kept(tmp_path, objects, keep, *options)
     assert sorted(result, key=rank) == expected

@@ -137,10 +137,11 @@ def test_the_figures_name_the_worst_records(tmp_path, capsys):
     lines = [{"text": text, "url": f"http://a/{n}"} for n, text in enumerate(TEXTS)]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     command = ["scan", path, "-o", out]
-    with_keys = [*command, "--overwrite", "--clusters", tmp_path / "clusters.jsonl"]
+    with_keys = [*command, "--clusters", tmp_path / "clusters.jsonl"]
     found = []
     for arguments in (command, with_keys):
-        assert main(list(map(str, [*arguments, "--json", "--overwrite"]))) == 0
+        out.unlink(missing_ok=True)
+        assert main(list(map(str, [*arguments, "--json"]))) == 0
         found.append(json.loads(capsys.readouterr().out)["lost_text"])
     assert found[0]["sequences"] == found[1]["sequences"] > 400
     one, other = (each["lossiest"][-1] for each in found)
@@ -150,6 +151,8 @@ def test_the_figures_name_the_worst_records(tmp_path, capsys):
         "key": "http://a/1",
         "original": {"number": 1, "key": "http://a/0"},
     }
+    out.unlink()
+    (tmp_path / "clusters.jsonl").unlink()
     assert main(list(map(str, with_keys))) == 0
     shown = capsys.readouterr().out
     assert "of record 2 (http://a/1), left out for record 1" in shown

@@ -116,5 +116,6 @@ def test_a_scan_of_html_counts_what_a_crawl_does(
     command = ["scan", pages, "-o", out, "--html-field", "html"]
     assert main(list(map(str, [*command, "--json"]))) == 0
     assert json.loads(capsys.readouterr().out)["weak"] == {"little": 1}
-    assert main(list(map(str, [*command, "--overwrite"]))) == 0
+    out.unlink()
+    assert main(list(map(str, command))) == 0
     assert "too little was extracted: little" in capsys.readouterr().out

@@ -283,7 +283,8 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
     capsys.readouterr()
     assert main(list(map(str, [*command, "--json"]))) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert main(list(map(str, [*command, "--overwrite"]))) == 0
+    out.unlink()
+    assert main(list(map(str, command))) == 0
     kept = [json.loads(line)["url"].removeprefix(url) for line in out.read_text().splitlines()]
     assert kept == stored
     by_evidence = figures["kept_by_evidence"]

@@ -99,9 +99,9 @@ def test_a_scan_of_what_was_kept_and_dropped_gives_the_best_copies(tmp_path: Any
         ("canonical,longest", ["/", "/v1.9/1", "/v1.0/0", "/v1.0/2"]),
         ("newest-version", ["/", "/latest/0", "/latest/1", "/latest/2"]),
     ):
-        command = ["scan", feed, dropped, "-o", best, "--overwrite", "--keep", keep]
-        assert main(list(map(str, command))) == 0
+        assert main(list(map(str, ["scan", feed, dropped, "-o", best, "--keep", keep]))) == 0
         lines = [json.loads(line) for line in best.read_text().splitlines()]
+        best.unlink()
         assert sorted(path_of(line["url"]) for line in lines) == sorted(paths)
         assert {frozenset(line) for line in lines} == {frozenset({"url", "text", "canonical"})}
 

@@ -475,8 +475,8 @@ def test_a_ledger_belongs_to_its_scope(tmp_path, capsys):
     assert "did you mean 'host'?" in capsys.readouterr().err
     assert not new.exists()
     for scope in ("host", "crawl,domain", f"{__name__}.version"):
-        arguments = ["ledger", str(ledger), "-o", str(new), "--scope", scope, "--overwrite"]
-        assert main(arguments) == 0
+        new.unlink(missing_ok=True)
+        assert main(["ledger", str(ledger), "-o", str(new), "--scope", scope]) == 0
         with LedgerReader(new) as reader:
             assert reader.identity["scope"] == scope.removeprefix("crawl,")
 

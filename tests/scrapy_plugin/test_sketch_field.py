@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import os
-import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -321,32 +319,6 @@ def test_a_rebuilt_ledger_is_shown_and_expires_by_the_age_of_its_feed(run: Run, 
     assert "items.jsonl" in capsys.readouterr().out
     again = run.crawl(DEDUP_REVISITS={"drop": 9})
     assert len(again.items) == 6
-
-
-@pytest.mark.slow
-def test_a_ledger_in_use_is_not_replaced(run: Run):
-    run.crawl()
-    before = run.ledger.read_bytes()
-    script = (
-        "import sys\n"
-        "from dedup.ledger_lock import lock\n"
-        "from dedup.sqlite_file import SqliteFile\n"
-        "from dedup.stores.sqlite import KIND\n"
-        "with lock(SqliteFile(sys.argv[1], KIND)):\n"
-        "    print('locked', flush=True)\n"
-        "    sys.stdin.read()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(run.ledger)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as holder:  # fmt: skip
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "locked\n"
-        command = ["ledger", run.feed, "-o", run.ledger, "--overwrite"]
-        assert main(list(map(str, command))) == 2
-        holder.communicate(timeout=30)
-    assert run.ledger.read_bytes() == before
-    assert main(list(map(str, command))) == 0
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``dedup scan --engine spark``: what a scan on one machine says, keeps and writes."""
+"""``dedup scan --spark``: what a scan on one machine says, keeps and writes."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def clusters(data):
 def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0):
     """Scan on this machine and on Spark, and return what each has as figures, or says."""
     answers = []
-    for engine, out, own in (("local", output, []), ("spark", "unique", ["--engine", "spark"])):
+    for engine, out, own in (("local", output, []), ("spark", "unique", ["--spark"])):
         named = [*arguments, "-o", tmp_path / out, "--clusters", tmp_path / f"{engine}.clusters"]
         got, told, error = run(capsys, "scan", *named, "--json", *own)
         assert got == code, error
@@ -61,7 +61,7 @@ def check_same(tmp_path, local, on_spark):
 @pytest.mark.parametrize(
     ("keep", "options"),
     [
-        ("newest", ["--date-field", "on", "--method", "verified"]),
+        ("newest:on", ["--method", "verified"]),
         ("shorter-url,longest", ["--scope", "field:shop", "--min-tokens", "3"]),
     ],
 )
@@ -138,7 +138,7 @@ def test_lines_are_kept_byte_for_byte_wherever_a_task_begins(spark, capsys, tmp_
     local = run(capsys, "scan", *inputs, "-o", tmp_path / "unique.jsonl", "--skip-bad")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "9000")
     try:
-        options = ["-o", tmp_path / "unique", "--skip-bad", "--engine", "spark"]
+        options = ["-o", tmp_path / "unique", "--skip-bad", "--spark"]
         on_spark = run(capsys, "scan", *named, *options)
     finally:
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
@@ -165,7 +165,7 @@ def test_the_first_bad_record_is_named_and_left_out_only_if_asked(spark, capsys,
 def test_a_file_that_is_cut_off_ends_the_scan(spark, capsys, tmp_path):
     whole = collections.write(tmp_path / "whole.jsonl.gz", some_texts())
     (tmp_path / "torn.jsonl.gz").write_bytes(whole.read_bytes()[:-500])
-    out = ["-o", tmp_path / "unique", "--skip-bad", "--engine", "spark"]
+    out = ["-o", tmp_path / "unique", "--skip-bad", "--spark"]
     code, _, error = run(capsys, "scan", tmp_path / "torn.jsonl.gz", *out)
     assert (code, error.count("\n")) == (2, 1)
     assert not (tmp_path / "unique").exists()
@@ -174,12 +174,11 @@ def test_a_file_that_is_cut_off_ends_the_scan(spark, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "{there}"], "out exists; name a folder that does not"),
-        (["--clusters", "{there}"], "out exists; name a folder that does not"),
-        (["--ledger", "x.sqlite"], "--ledger is for --engine local"),
-        (["--workers", "2"], "--workers is for --engine local"),
-        (["--partitions", "-1"], "--partitions must be 1 or more, got -1"),
-        (["--master", "local"], "there is a session of Spark already"),
+        (["-o", "{there}"], "out exists: remove it, or choose another name"),
+        (["--clusters", "{there}"], "out exists: remove it, or choose another name"),
+        (["--ledger", "x.sqlite"], "--ledger is for one machine, not for --spark"),
+        (["--workers", "2"], "--workers is for one machine, not for --spark"),
+        (["--spark", "local[2]"], "there is a session of Spark already"),
         (["--scope", "field:shop"], "none of the first 86 records"),
         (["{there}/no.jsonl"], "no.jsonl"),
         (["{there}/_hidden.jsonl"], "Spark reads no files whose names begin with . or _"),
@@ -200,7 +199,8 @@ def test_what_is_wrong_with_the_options_is_said_in_one_line(
     before = pages.read_bytes()
     given = [argument.format(there=there) for argument in arguments]
     output = [] if "-o" in given else ["-o", tmp_path / "new"]
-    code, _, error = run(capsys, "scan", pages, *given, *output, "--engine", "spark")
+    spark_too = [] if "--spark" in given else ["--spark"]
+    code, _, error = run(capsys, "scan", pages, *given, *output, *spark_too)
     assert (code, error.count("\n")) == (2, 1)
     assert message in error
     assert sorted(os.listdir(tmp_path)) == ["out", "pages.jsonl"]

@@ -1,4 +1,4 @@
-"""``dedup scan --engine spark`` on a real cluster, of which a worker dies."""
+"""``dedup scan --spark`` on a real cluster, of which a worker dies."""
 
 import json
 import os
@@ -18,7 +18,8 @@ _SECONDS = 600
 def environment():
     path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
     # Without both executors, nothing would be on two of them.
-    whole = "--conf spark.scheduler.minRegisteredResourcesRatio=1.0 pyspark-shell"
+    settings = "spark.scheduler.minRegisteredResourcesRatio=1.0", "spark.sql.shuffle.partitions=4"
+    whole = " ".join([*(f"--conf {setting}" for setting in settings), "pyspark-shell"])
     own = {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**os.environ, **own, "PYSPARK_SUBMIT_ARGS": whole}
 
@@ -31,7 +32,7 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(needs_java, tmp_path):
     (tmp_path / "cluster").mkdir()
     cluster = Cluster(tmp_path / "cluster")
     there = [*scan, "-o", tmp_path / "unique", "--clusters", tmp_path / "spark.clusters"]
-    there += ["--engine", "spark", "--master", cluster.url, "--partitions", "4"]
+    there += ["--spark", cluster.url]
     process = subprocess.Popen(
         list(map(str, there)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     )

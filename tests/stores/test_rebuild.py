@@ -86,7 +86,8 @@ def test_the_items_of_one_page_are_all_there_and_those_of_another_text_take_thei
     }  # fmt: skip
     changed = [record_of(article(2), item=item) for item in (b"changed!", b"a value!")]
     later = write(tmp_path / "2.jsonl", *changed)
-    assert rebuilt(target, feed, later, arguments=["--overwrite"]) == 0
+    target.unlink()
+    assert rebuilt(target, feed, later) == 0
     assert items(target) == {
         "http://b/": [b"a value!another!"], "http://a/": [b"changed!", b"a value!"]
     }  # fmt: skip
@@ -201,11 +202,7 @@ def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, targe
         (["empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
         (["missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
         ([".", "-o", "new.sqlite"], "is no feed"),
-        (["a.jsonl", "-o", "old.sqlite"], "exists; --overwrite replaces it"),
-        (
-            ["a.jsonl", "-o", "a.jsonl", "--overwrite"],
-            "is an input; give the new ledger another name",
-        ),
+        (["a.jsonl", "-o", "old.sqlite"], "exists: remove it, or choose another name"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(

@@ -104,11 +104,8 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
             ["--method", "minhash", "--texts", "body.jsonl"],
             "none of the first 1 item of body.jsonl has strings in 'url' and 'text'; --key-field",
         ),
-        (["--scope", "host", "-o", "body.jsonl"], "exists; --overwrite replaces it"),
-        (
-            ["--scope", "host", "-o", "pages.sqlite", "--overwrite"],
-            "is an input; give the new ledger another name",
-        ),
+        (["--scope", "host", "-o", "body.jsonl"], "exists: remove it, or choose another name"),
+        (["--scope", "host", "-o", "pages.sqlite"], "exists: remove it, or choose another name"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -77,7 +77,7 @@
     const option = holder.matches(".group") ? "--group" : "--url";
     const id = `restore-${all(".setting").length}`;
     button.parentNode.after(element("div", { class: "setting" },
-      element("code", { id, dir: "ltr", tabindex: "0" }, `${restore.textContent} ${option} ${quote(url)}`),
+      element("code", { id, dir: "ltr", tabindex: "0" }, restore.textContent.replace(" >> ", () => ` ${option} ${quote(url)} >> `)),
       element("button", { type: "button", class: "take", "data-copy": id }, say("js_take"))));
   }
 

@@ -127,21 +127,18 @@ async def _in_pieces(values: AsyncIterator[T], size: int) -> AsyncIterator[list[
     yield piece
 
 
-async def check_target(log: ServerLog, *, overwrite: bool = False) -> bool:
+async def check_target(log: ServerLog) -> bool:
     """Return whether anything is in *log*, which is open afterwards.
 
-    Raises LedgerError unless a ledger can be copied there: it holds no page, or *overwrite* says
-    that it may be replaced; and no crawl uses it.
+    Raises LedgerError unless a ledger can be copied there: it holds no page, and no crawl uses it.
     """
     found = await log.open()
     if found is None:
         return False
     if found.is_in_use:
         raise _in_use_error(log)
-    if not overwrite and await _has_pages(log):
-        raise LedgerError(
-            f"{log.name} holds pages; --overwrite replaces them, ?namespace= names another store"
-        )
+    if await _has_pages(log):
+        raise LedgerError(f"{log.name} holds pages: name another store (?namespace=)")
     return True
 
 
@@ -163,9 +160,7 @@ async def _has_pages(log: ServerLog) -> bool:
         await pieces.aclose()  # type: ignore[attr-defined]  # all are generators
 
 
-async def copy_to_log(
-    path: Path, log: ServerLog, *, overwrite: bool = False, name: str = ""
-) -> int:
+async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:
     """Have *log* know the pages of the ledger at *path* that count; return how many these are.
 
     And their preferred keys and duplicates. All of this counts as stored now, in one crawl. What
@@ -175,7 +170,7 @@ async def copy_to_log(
     Raises LedgerError as `check_target` does, if a crawl joins before all pages are there, if
     *path* is no ledger or damaged, or if *log* cannot be written.
     """
-    reset = await check_target(log, overwrite=overwrite)
+    reset = await check_target(log)
     with LedgerReader(path, name) as reader:
         store = SharedStore(log, reader.identity, reset=reset)
         await store.join("dedup ledger")
@@ -187,8 +182,8 @@ async def copy_to_log(
                 await store.leave("failed", None)
             if isinstance(error, LedgerError) and move.pages:
                 raise LedgerError(
-                    f"{error} (up to {move.pages:,} pages are there already; --overwrite begins "
-                    "anew)"
+                    f"{error} (up to {move.pages:,} pages are there already: begin anew with "
+                    "another store, ?namespace=)"
                 ) from error
             raise
         await store.leave("finished", None)

@@ -179,27 +179,19 @@ async def test_a_ledger_that_is_damaged_is_told(place, ledger):
         await copy_to_log(ledger, place.log(), name="what it is called")
     assert "what it is called" in str(caught.value)
     assert not (await place.log().open()).is_in_use
-    # So that it can be tried again.
-    with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = NULL WHERE id = 24")
-    assert await copy_to_log(ledger, place.log(), overwrite=True) == 26
 
 
-async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger, path):
+async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
     process = Process(place.log())
     await process.log.open()
     await process.join()
     await process.store(page(1, "http://a/of-another-crawl"))
     with pytest.raises(LedgerInUseError, match="is in use: wait for the end of its crawls"):
-        await copy_to_log(ledger, place.log(), overwrite=True)
+        await copy_to_log(ledger, place.log())
     await process.log.leave(process.owner, "finished", None, ())
     for refused in check_target(place.log()), copy_to_log(ledger, place.log()):
-        with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
+        with pytest.raises(LedgerError, match="holds pages: name another store"):
             await refused
-    await check_target(place.log(), overwrite=True)
-    assert await copy_to_log(ledger, place.log(), overwrite=True) == 26
-    await copy_to_ledger(place.log(), path)
-    assert tables_of(path) == tables_of(ledger)
 
 
 def with_a_crawl_at_the_first_claims(log, other):
@@ -245,14 +237,13 @@ def failing_at(turn, log):
 async def test_what_fails_leaves_a_store_that_knows_less(turn, place, ledger, path):
     with pytest.raises(LedgerError, match="did not answer") as caught:
         await copy_to_log(ledger, failing_at(turn, place.log()))
-    assert ("--overwrite begins anew" in str(caught.value)) == (turn > 1)
+    assert ("begin anew with another store" in str(caught.value)) == (turn > 1)
     await copy_to_ledger(place.log(), path)
     with LedgerReader(path) as reader:
         pages = [page.record for page in reader.pages()]
     with LedgerReader(ledger) as reader:
         assert pages == [page.record for page in reader.pages()][: len(pages)]
     assert not (await place.log().open()).is_in_use
-    assert await copy_to_log(ledger, place.log(), overwrite=True) == 26
 
 
 _MOVE_AND_STOP = """
@@ -297,9 +288,10 @@ async def test_a_move_that_is_killed_leaves_the_first_pages(turn, stored, tmp_pa
         with LedgerReader(path) as reader:
             assert reader.counts()["pages"] == stored
         if stored:
-            with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
+            with pytest.raises(LedgerError, match="holds pages: name another store"):
                 await check_target(log)
-        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 26
+        else:
+            assert await copy_to_log(ledger, log) == 26
         await log.close()
     finally:
         server.stop()
