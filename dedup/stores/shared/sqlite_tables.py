@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
+from dedup.sqlite_file import LedgerError
 from dedup.stores import tables
 from dedup.stores.base import Commit, Texts
 from dedup.stores.shared.entries import from_bytes, to_bytes
@@ -16,12 +17,9 @@ KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
 NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
+_EVENTS_BETWEEN_PRUNES = 1_000
 _ROWS_AT_ONCE = 1_000
 _VARIABLES_AT_ONCE = 500
-
-
-class LateError(Exception):
-    """A request came after a later one of the same owner."""
 
 
 # Taking part.
@@ -30,12 +28,6 @@ class LateError(Exception):
 def somebody_shares(file: sqlite3.Connection, now: float) -> bool:
     """Return whether some process has a lease."""
     return bool(tables.value(file, "SELECT EXISTS (SELECT 1 FROM owners WHERE lease > ?)", now))
-
-
-def has_lease(file: sqlite3.Connection, owner: bytes, now: float) -> bool:
-    """Return whether *owner* has a lease."""
-    query = "SELECT EXISTS (SELECT 1 FROM owners WHERE owner = ? AND lease > ?)"
-    return bool(tables.value(file, query, owner, now))
 
 
 def join(
@@ -131,13 +123,13 @@ def last_position(file: sqlite3.Connection) -> int:
 def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: float) -> Answer:
     """Append the entries of *request*, and renew the lease of its owner until *lease_end*.
 
-    Raises LateError if the turn of *request* has passed.
+    Raises LedgerError if the turn of *request* has passed.
     """
     owner, run = request.owner, request.run
     row = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (owner,)).fetchone()
     crawl, turn = row or (None, 0)
     if request.turn <= turn:
-        raise LateError(f"request {request.turn} came after request {turn}")
+        raise LedgerError(f"request {request.turn} came after request {turn}")
     file.execute(
         "REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
         (owner, crawl, lease_end, request.turn, request.seen),
@@ -170,6 +162,8 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     tables.note_preferred(file, request.preferred)
     entries += (Entry(0, owner, serial, run, now, claim) for serial, claim in request.claims)
     end = _append(file, entries)
+    if end % _EVENTS_BETWEEN_PRUNES < len(entries):
+        _prune(file, now)
     made = list(range(end - len(request.claims), end))
     return Answer(entries_from(file, request.seen), made, lost)
 
@@ -248,7 +242,7 @@ def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], n
     return min(ends, default=math.inf)
 
 
-def prune(file: sqlite3.Connection, now: float) -> None:
+def _prune(file: sqlite3.Connection, now: float) -> None:
     """Remove events that all know who have a lease, but for the last ones."""
     seen = _one(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
     first = last_position(file) + 1 - KEPT_EVENTS
