@@ -41,53 +41,33 @@ def join(
 ) -> Joined:
     """Have *member* take part until *lease_end*; *reset*: forget what is there, if that may be."""
     job = member.job and tables.storable(member.job)
-    run, position = _run_to_resume(file, job)
-    is_resumed = run is not None
-    is_reset = reset and not is_resumed and not somebody_shares(file, now)
+    resumed = tables.unfinished_crawl(file, job)
+    is_reset = reset and resumed is None and not somebody_shares(file, now)
     if is_reset:
         tables.clear(file)
         tables.set_identity(file, identity)
-    if run is None:
+    if resumed:
+        _, run, position = resumed
+    else:
         run = _run_of_those_who_share(file, now) or tables.new_run(file)
         position = last_position(file)
     known = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (member.owner,))
-    crawl, turn = known.fetchone() or (None, 0)
-    new = tables.insert_crawl(file, member.spider, job, run=run, position=position, started=now)
-    if crawl is not None:  # the answer did not come
-        file.execute("DELETE FROM crawls WHERE id = ?", (crawl,))
-        file.execute("UPDATE crawls SET id = ? WHERE id = ?", (crawl, new))
-        new = crawl
-    row = member.owner, new, lease_end, turn, last_position(file)
+    before, turn = known.fetchone() or (None, 0)
+    file.execute("DELETE FROM crawls WHERE id = ?", (before,))  # whose answer did not come
+    crawl = tables.insert_crawl(file, member.spider, job, run=run, position=position, started=now)
+    row = member.owner, crawl, lease_end, turn, last_position(file)
     file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
-    return Joined(run, is_resumed, is_reset, position)
-
-
-def _run_to_resume(file: sqlite3.Connection, job: str | None) -> tuple[int | None, int]:
-    """Return the run of the last crawl of *job*, and the position at which that began.
-
-    ``None`` and 0 if it has finished, or without one.
-    """
-    crawl = None if job is None else tables.unfinished_crawl(file, job)
-    if crawl is None:
-        return None, 0
-    [[run, position]] = file.execute("SELECT run, position FROM crawls WHERE id = ?", (crawl,))
-    return run, position
+    return Joined(run, resumed is not None, is_reset, position)
 
 
 def _run_of_those_who_share(file: sqlite3.Connection, now: float) -> int | None:
-    run: int | None = _one(
+    run: int | None = tables.value(
         file,
         "SELECT run FROM owners JOIN crawls ON crawls.id = crawl WHERE lease > ? "
         "ORDER BY crawls.id DESC LIMIT 1",
         now,
     )
     return run
-
-
-def _one(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
-    """Return the one value that *query* selects, ``None`` if there is none."""
-    row = file.execute(query, arguments).fetchone()
-    return row and row[0]
 
 
 def leave(
@@ -103,7 +83,7 @@ def leave(
     claims = [_entry(*row) for row in file.execute(query, (owner,))]
     _append(file, [_end(claim, now, Released(claim.position)) for claim in claims])
     file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
-    crawl = _one(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
+    crawl = tables.value(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
     if crawl is not None:  # else what it took part in is forgotten
         tables.note_end(file, crawl, reason, now)
         if report is not None:
@@ -135,7 +115,7 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
         (owner, crawl, lease_end, request.turn, request.seen),
     )
     if crawl is None:  # what it took part in is forgotten, and it goes on
-        crawl = _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
+        crawl = tables.value(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
     entries: list[Entry] = []
     stored: list[Commit] = []
     lost: list[int] = []
@@ -244,7 +224,7 @@ def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], n
 
 def _prune(file: sqlite3.Connection, now: float) -> None:
     """Remove events that all know who have a lease, but for the last ones."""
-    seen = _one(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
+    seen = tables.value(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
     first = last_position(file) + 1 - KEPT_EVENTS
     if seen is not None:
         first = min(first, seen)
