@@ -59,17 +59,17 @@ def sign(file: sqlite3.Connection) -> None:
 
 def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
-    for table in ("matches", "pages", "crawls", "texts", "owners"):
+    for table in ("matches", "pages", "crawls", "texts"):
         file.execute(f"DELETE FROM {table}")
     end_sharing(file)
 
 
 def end_sharing(file: sqlite3.Connection) -> None:
-    """Forget what processes that shared the file told each other: pages alone tell what is there.
+    """Forget who shared the file, and what they told each other: pages alone tell what is there.
 
     For whoever adds pages, or changes them, without telling them.
     """
-    for table in ("claims", "events"):
+    for table in ("owners", "claims", "events"):
         file.execute(f"DELETE FROM {table}")
     # The next page has the next number of a page, which an event may have had.
     file.execute(
