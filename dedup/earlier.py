@@ -165,27 +165,28 @@ class Earlier:
         self._has_ended = has_ended
         self._items_of = items_of
         self._several_a_key = several_a_key
-        self._nothing = self._pages_of("", ())
-        # Of some keys what is stored, as one and by scope: items of one page have one key, and the
-        # store reads what is there once for all of them.
-        self._at_hand: dict[str, tuple[list[Stored], EarlierPages, dict[str, list[Stored]]]] = {}
+        # Of some keys what is stored, as one and by scope: items of one page have one key, and what
+        # is there is read once for all of them.
+        self._at_hand: dict[str, tuple[EarlierPages, dict[str, list[Stored]]]] = {}
+        self._version: object = None
 
     async def pages(self, key: str, scope: str) -> EarlierPages:
         """Return what was stored under *key*, as a version of what is in *scope*.
 
         And that for which it was noted as the preferred one.
         """
-        stored = await self._store.earlier(key)
-        if not stored:
-            return self._nothing
-        if key not in self._at_hand or self._at_hand[key][0] is not stored:
+        if self._version is not self._store.version_of_earlier:
+            self._version, self._at_hand = self._store.version_of_earlier, {}
+        at_hand = self._at_hand  # while this waits, another one may take its place
+        if key not in at_hand:
+            stored = await self._store.earlier(key)
             by_scope = defaultdict(list)
             for page in stored:
                 by_scope[page.record.scope].append(page)
-            if len(self._at_hand) >= _AT_HAND:
-                del self._at_hand[next(iter(self._at_hand))]
-            self._at_hand[key] = stored, self._pages_of(key, stored), dict(by_scope)
-        _, pages, of_scopes = self._at_hand[key]
+            if len(at_hand) >= _AT_HAND:
+                del at_hand[next(iter(at_hand))]
+            at_hand[key] = self._pages_of(key, stored), dict(by_scope)
+        pages, of_scopes = at_hand[key]
         return self._pages_of(key, of_scopes.get(scope, ())) if is_of_item(scope) else pages
 
     def _pages_of(self, key: str, pages: Sequence[Stored]) -> EarlierPages:

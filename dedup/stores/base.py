@@ -184,6 +184,11 @@ class Store(ABC):
         And the pages for which *key* was noted as the preferred one.
         """
 
+    @property
+    def version_of_earlier(self) -> object:
+        """Another object than before, once `earlier` may return other pages for a key."""
+        return None
+
     async def preferred(self, number: int) -> str | None:
         """Return the key that was noted as the preferred one of page *number*, or ``None``."""
         return self._preferred.get(number)

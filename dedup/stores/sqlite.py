@@ -41,7 +41,6 @@ KIND = LedgerType(
         """,
     },
 )
-_KEYS_AT_HAND = 16
 
 
 class SqliteStore(Store):
@@ -79,8 +78,6 @@ class SqliteStore(Store):
         self._next = 0
         # What was claimed and is neither in the file nor released.
         self._claimed: dict[int, PageRecord] = {}
-        # Items of one page have one key, and come one after the other.
-        self._earlier: dict[str, list[Stored]] = {}
         self._closing = ExitStack()
         self.run = 0
         self.is_resumed = False
@@ -163,11 +160,7 @@ class SqliteStore(Store):
     async def earlier(self, key: str) -> list[Stored]:
         if not self._has_earlier:
             return []
-        if key not in self._earlier:  # nobody else writes, so what was read stays right
-            if len(self._earlier) == _KEYS_AT_HAND:
-                del self._earlier[next(iter(self._earlier))]
-            self._earlier[key] = tables.pages_of_key(self._reader, key, self.run, self._expired)
-        return self._earlier[key]
+        return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     async def preferred(self, number: int) -> str | None:
         noted = await super().preferred(number)

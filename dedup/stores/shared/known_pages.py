@@ -10,7 +10,6 @@ from dedup.stores.base import Stored
 from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
-_KEYS_AT_HAND = 16
 _MOST_UNSORTED = 100_000
 
 
@@ -33,18 +32,18 @@ class KnownPages:
         self._records: dict[int, PageRecord] = {}
         self.preferred: dict[int, str] = {}
         """The better keys of pages, by number."""
-        # What was looked up by key: a page may have thousands of items.
-        self._earlier: dict[str, list[Stored]] = {}
+        self.version = object()
+        """Another one, once `earlier` may return other pages for a key."""
 
     def begin_run(self, run: int, position: int) -> None:
         """Have *run* be the own one, from *position* on."""
-        self._run, self._position, self._earlier = run, position, {}
+        self._run, self._position, self.version = run, position, object()
 
     def learn_urls(self, pages: Sequence[tuple[str, int, int]]) -> None:
         """Have pages found by their keys: these, their numbers, and the runs that met them."""
         self._urls.add(pages)
         if any(self._is_earlier(number, run) for _, number, run in pages):
-            self._earlier = {}
+            self.version = object()
 
     def _is_earlier(self, number: int, run: int) -> bool:
         # By the number, which is the position of the claim: what was committed only after the
@@ -67,23 +66,15 @@ class KnownPages:
 
         *fetch* returns records by number.
         """
-        at_hand = self._earlier  # another one when it is out of date
-        if key not in at_hand:
-            found = self._urls.pages(key)
-            numbers = dict.fromkeys(page[0] for page in found if self._is_earlier(*page))
-            counting = [number for number in numbers if number not in self._replaced]
-            records = await fetch(counting) if counting else {}
-            stored = [
-                Stored(number, records[number])
-                for number in counting
-                if key in (records[number].key, self.preferred.get(number))
-            ]
-            if not stored:
-                return []
-            if len(at_hand) >= _KEYS_AT_HAND:
-                del at_hand[next(iter(at_hand))]
-            at_hand[key] = stored
-        return at_hand[key]
+        found = self._urls.pages(key)
+        numbers = dict.fromkeys(page[0] for page in found if self._is_earlier(*page))
+        counting = [number for number in numbers if number not in self._replaced]
+        records = await fetch(counting) if counting else {}
+        return [
+            Stored(number, records[number])
+            for number in counting
+            if key in (records[number].key, self.preferred.get(number))
+        ]
 
     def record(self, number: int) -> PageRecord | None:
         """Return the record of page *number*, if it is at hand."""

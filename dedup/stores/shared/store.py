@@ -244,6 +244,10 @@ class SharedStore(Store):
         return await self._client.pages.earlier(key, self.pages)
 
     @property
+    def version_of_earlier(self) -> object:
+        return self._client.pages.version
+
+    @property
     def last(self) -> int:
         entry = (self._replay or self._client).last_entry
         return entry.position if entry else 0

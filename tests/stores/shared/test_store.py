@@ -8,9 +8,10 @@ import pytest
 from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
+from dedup.earlier import Earlier
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
-from dedup.rule import Kind
+from dedup.rule import Kind, Rule
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
 from dedup.stores.shared.log import LEASE
 from dedup.stores.shared.store import SharedStore
@@ -339,16 +340,18 @@ async def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others(serv
             await task
 
 
+def earlier_of(store):
+    return Earlier(SimHash(), Rule(), store, lambda _: False, lambda _: (), several_a_key=True)
+
+
 async def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_page(server):
     await crawled(server, *((OTHER << number * 8, "page") for number in range(3)))
     two = await begun(server)
     await two.follow()
-    stored = await two.store.earlier("page")
-    assert await two.store.earlier("page") is stored
-    for number in range(99):
-        await two.store.earlier(f"page {number}")
-    assert await two.store.earlier("page") is stored
-    assert len(stored) == 3
+    earlier = earlier_of(two.store)
+    pages = await earlier.pages("page", "")
+    assert await earlier.pages("page", "") is pages
+    assert len(pages.numbers) == 3
 
 
 async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(server):
@@ -356,11 +359,12 @@ async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(se
     await one.keep(NEAR, "a")
     server.now += LEASE + 1
     two = await begun(server)
-    assert [page.number for page in await two.store.earlier("a")] == [1]
+    earlier = earlier_of(two.store)
+    assert (await earlier.pages("a", "")).numbers == {1}
     server.now += LEASE + 1
     await stored_by_another(server, FAR, "a")
     await two.follow()
-    assert [page.number for page in await two.store.earlier("a")] == [3]
+    assert (await earlier.pages("a", "")).numbers == {3}
 
 
 # What is earlier.
