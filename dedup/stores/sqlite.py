@@ -97,8 +97,6 @@ class SqliteStore(Store):
                 self._next = 1 + (0 if self._reset else tables.last_page(self._reader))
                 with self._writer as file:
                     tables.sign(file)
-                own = self.run if self.is_resumed else -1
-                self._has_earlier = not self._reset and tables.has_earlier_pages(self._reader, own)
         except BaseException:
             self.close()
             raise
@@ -158,15 +156,12 @@ class SqliteStore(Store):
         }
 
     async def earlier(self, key: str) -> list[Stored]:
-        if not self._has_earlier:
+        if self._reset:
             return []
         return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     async def preferred(self, number: int) -> str | None:
-        noted = await super().preferred(number)
-        if noted or number in self._claimed:
-            return noted
-        return tables.preferred(self._reader, number)
+        return await super().preferred(number) or tables.preferred(self._reader, number)
 
     def end_exchange(self, *, published: bool) -> None:
         if published:

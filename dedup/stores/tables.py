@@ -37,11 +37,6 @@ def last_page(file: sqlite3.Connection) -> int:
     return int(value(file, "SELECT coalesce(max(id), 0) FROM pages"))
 
 
-def has_earlier_pages(file: sqlite3.Connection, crawl: int) -> bool:
-    """Return whether there are pages that were stored before *crawl*."""
-    return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_EARLIER})", crawl))
-
-
 def unfinished_crawl(file: sqlite3.Connection, job: str | None) -> tuple[int, int, int] | None:
     """Return the last crawl of *job*, its run, and where it began, unless it has finished."""
     row = file.execute(
