@@ -115,9 +115,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _master(text: str) -> str:
     """Return what --spark names: the type of an argument, which also takes what comes next."""
-    if not re.match(r"(local|yarn|(spark|k8s)://|$)", text):
+    if not re.match(r"(local(\[.+\])?|yarn|(spark|k8s)://.+|)$", text):
         raise argparse.ArgumentTypeError(
-            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}: files stand before it"
+            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}; files come before it"
         )
     return text
 
