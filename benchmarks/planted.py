@@ -130,7 +130,7 @@ def tracked(page: Document, html: str, others: Sequence[Document]) -> tuple[str,
     )
     tree = lxml_html.document_fromstring(html)
     paragraphs = [one for one in tree.iter("p", "table", "pre") if one.getparent() is not None]
-    last = max(paragraphs, key=lambda one: len(one.text_content()), default=tree[-1])
+    last = max(paragraphs, key=lambda one: len(one.text_content()), default=body_of(tree))
     related = lxml_html.fragment_fromstring(f'<div class="related"><ul>{box}</ul></div>')
     parent = last.getparent()
     parent.append(related)
@@ -142,7 +142,7 @@ def printed(page: Document, html: str, others: Sequence[Document]) -> tuple[str,
     for element in list(tree.iter(*CHROME.split("|"))):
         element.drop_tree()
     note = f"Printed from {HOST}{page['url']} on 3 May 2024"
-    tree[-1].append(lxml_html.fragment_fromstring(f"<p>{note}</p>"))
+    body_of(tree).append(lxml_html.fragment_fromstring(f"<p>{note}</p>"))
     for title in tree.iter("title"):
         title.text = f"{title.text} - Print"
     return f"{HOST}/print{page['url']}", lxml_html.tostring(tree, encoding="unicode")
@@ -151,10 +151,15 @@ def printed(page: Document, html: str, others: Sequence[Document]) -> tuple[str,
 def mirrored(page: Document, html: str, others: Sequence[Document]) -> tuple[str, str]:
     tree = lxml_html.document_fromstring(html)
     notice = "<div><p>This is a mirror, brought to you by the computing centre.</p></div>"
-    tree[-1].insert(0, lxml_html.fragment_fromstring(notice))
+    body_of(tree).insert(0, lxml_html.fragment_fromstring(notice))
     for title in tree.iter("title"):
         title.text = f"{title.text} | Mirror of the computing centre"
     return f"http://mirror.example{page['url']}", lxml_html.tostring(tree, encoding="unicode")
+
+
+def body_of(tree: lxml_html.HtmlElement) -> lxml_html.HtmlElement:
+    """Return what stands for the body: the last element of a page may be a comment."""
+    return next(tree.iter("body"), tree)
 
 
 PLANTED = {"tracked": tracked, "printed": printed, "mirrored": mirrored}

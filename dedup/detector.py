@@ -81,7 +81,7 @@ class Detector:
         by default in memory. *several_a_key*: a key may stand for several contents, as the items of
         one page. *count* is called with the names of counters, of what becomes of a shared store.
         """
-        self._method = method
+        self.method = method
         self.rule = Rule() if rule is None else rule
         self._several_a_key = several_a_key
         self.store = MemoryStore() if store is None else store
@@ -208,7 +208,7 @@ class Detector:
                 return await self._barred(record, look, earlier)
         if look and look.objection and verdict.kind is Kind.NEW:
             original = await self._key(look.page)
-            verdict = Verdict(Kind.NEW, self._method.name, original, objection=look.objection)
+            verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
             return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
 
@@ -217,7 +217,7 @@ class Detector:
         self.store.note_seen(stored.number)
         if len(earlier.numbers) > 1:
             self._met_again.add(stored.number)
-        verdict = Verdict(Kind.UNCHANGED, self._method.name, stored.record.key, 0)
+        verdict = Verdict(Kind.UNCHANGED, self.method.name, stored.record.key, 0)
         return Reservation(verdict, original=stored.number)
 
     def renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
@@ -245,10 +245,10 @@ class Detector:
         if reason := self.rule.reason_to_skip(record):
             return self.skipped(reason)
         if finding.match is None:
-            return Verdict(Kind.NEW, self._method.name)
+            return Verdict(Kind.NEW, self.method.name)
         distance = 0 if finding.kind is Kind.EXACT else finding.match.distance
         original = await self._key(finding.match.page)
-        return Verdict(finding.kind, self._method.name, original, distance)
+        return Verdict(finding.kind, self.method.name, original, distance)
 
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.
@@ -300,7 +300,7 @@ class Detector:
             self.store.note_duplicate(key, match.page, kind.value, distance)
         elif not self._several_a_key:
             kind = Kind.REPEATED
-        return Verdict(kind, self._method.name, original, distance)
+        return Verdict(kind, self.method.name, original, distance)
 
     async def _key(self, number: int) -> str:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""
@@ -312,7 +312,7 @@ class Detector:
     @property
     def neighbours(self) -> Neighbours:
         """What finds the kept pages that are just no near-duplicates of others."""
-        return Neighbours(self._method, self.store, self._view)
+        return Neighbours(self.method, self.store, self._view)
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
@@ -324,7 +324,7 @@ class Detector:
 
     def skipped(self, reason: str) -> Verdict:
         """Return the verdict on a page that is not compared, for *reason*."""
-        return Verdict(Kind.SKIPPED, self._method.name, reason=reason)
+        return Verdict(Kind.SKIPPED, self.method.name, reason=reason)
 
     def __len__(self) -> int:
         """Return the number of pages kept."""

@@ -29,9 +29,8 @@ class LedgerType:
 
     *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
     that is both noun and verb. *memory*: what was done with its pages, a participle.
-    *remedy*: how to use another file. *sharers*: SQL that counts the processes which share a file
-    at a time (?), in seconds since 1970; empty if such files are not shared. *upgrades*: SQL that
-    makes a file of an earlier version one of the next, by the earlier one.
+    *remedy*: how to use another file. *upgrades*: SQL that makes a file of an earlier version one
+    of the next, by the earlier one.
     """
 
     name: str
@@ -41,7 +40,6 @@ class LedgerType:
     user: str
     memory: str
     remedy: str
-    sharers: str = ""
     upgrades: Mapping[int, str] = field(default_factory=dict)
 
 

@@ -179,6 +179,26 @@ def simplify(text: str) -> str:
     return "\0".join(map(_simplifier(), text.split("\0")))
 
 
+def script_of(text: str) -> str | None:
+    """Return whether Chinese *text* is "simplified" or "traditional", ``None`` if it is neither.
+
+    By which of its characters only GB 2312 has, and which only Big5: one kind has to be three times
+    as frequent as the other.
+
+    >>> script_of("我们说中国话"), script_of("我們說中國話"), script_of("中文")
+    ('simplified', 'traditional', None)
+    """
+    simplified, traditional = (
+        {*text.encode(name, "ignore").decode(name)} for name in ("gb2312", "big5")
+    )
+    han = {character for character in text if "\u4e00" <= character <= "\u9fff"}
+    only_simplified = len(han & simplified - traditional)
+    only_traditional = len(han & traditional - simplified)
+    if only_simplified > 3 * only_traditional:
+        return "simplified"
+    return "traditional" if only_traditional > 3 * only_simplified else None
+
+
 @cache
 def _simplifier() -> "Callable[[str], str]":
     from opencc import OpenCC

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from contextlib import closing
-from time import time
 
 import ledgers
 import pytest
@@ -79,25 +78,14 @@ def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path, sou
     assert urls_in(path) == ["http://a/7"]
 
 
-@pytest.mark.parametrize(
-    ("seconds_left", "told"),
-    [([60], "by 1 process that shares it"), ([60, 60, -1], "by 2 processes that share it")],
-)
-def test_those_who_share_a_file_bar_who_would_have_it_alone(path, seconds_left, told):
+def test_those_who_share_a_file_bar_who_would_have_it_alone(path):
     file = SqliteFile(path, KIND)
-    with open_alone(file, IDENTITY) as connection, connection:
-        connection.executemany(
-            "INSERT INTO owners (owner, lease, turn, seen) VALUES (?, ?, 1, 0)",
-            [(bytes([place]), time() + left) for place, left in enumerate(seconds_left)],
-        )
-    with pytest.raises(LedgerInUseError, match=told), lock(file):
-        pass
-    with lock_to_share(file):
-        connection = file.connect()
-    with closing(connection), connection:
-        connection.execute("UPDATE owners SET lease = 0")
-    with lock(file):
-        pass
+    with lock_to_share(file, IDENTITY), lock_to_share(file):
+        told = "by processes that share it: one crawl at a time"
+        with pytest.raises(LedgerInUseError, match=told), lock(file):
+            pass
+    with lock(file), closing(file.connect()) as connection:
+        assert file.identity(connection) == IDENTITY
 
 
 def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monkeypatch):
@@ -109,17 +97,6 @@ def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monk
         lock_to_share(file),
     ):
         pass
-
-
-def test_a_file_that_others_write_for_too_long_is_in_use(path, monkeypatch):
-    monkeypatch.setattr("dedup.sqlite_file._SECONDS_TO_WAIT", 0.1)
-    file = SqliteFile(path, KIND)
-    with open_alone(file, IDENTITY):
-        pass
-    with closing(sqlite3.connect(path)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerInUseError, match="is in use: database is locked"), lock(file):
-            pass
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):

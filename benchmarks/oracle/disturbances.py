@@ -7,8 +7,9 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 
-from filelock import FileLock, Timeout
-
+from dedup.ledger_lock import lock
+from dedup.sqlite_file import LedgerInUseError, SqliteFile
+from dedup.stores.sqlite import KIND
 from oracle import disks
 from oracle.crawling import Crawl, Violations, children, nap, send
 from oracle.faults import ERRORS, Fault
@@ -205,9 +206,9 @@ class Disturber:
 
     def _is_ledger_held(self) -> bool:
         try:
-            with FileLock(f"{self.crawl.ledger.resolve()}.lock").acquire(timeout=0):
+            with lock(SqliteFile(self.crawl.ledger, KIND)):
                 return False
-        except Timeout:
+        except LedgerInUseError:
             return True
 
     def remove_ledger(self) -> bool:

@@ -26,9 +26,9 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     All text of the page counts that is not in a script, style, title or the like, whether a style
     sheet shows it or not. Chrome is what stands in nav, header, footer, aside, menu, select, button
-    and textarea, and by role; of a main or article, only its nav, menus and buttons. If more text
-    stands there than elsewhere, links there left out, the page has none: its author means something
-    else by these tags.
+    and textarea, and by role, and in a div or section whose class says "related"; of a main or
+    article, only its nav, menus, buttons and these. If more text stands there than elsewhere, links
+    there left out, the page has none: its author means something else by these tags.
 
     *coverage* is the share of the text outside of links and chrome that *text* covers. If at least
     half of *text* stands in links or chrome, it is a list of links, or a menu; then it is also at
@@ -60,6 +60,8 @@ _HAS_CHROME_ROLE = " or ".join(f"@role='{role}'" for role in _CHROME_ROLES)
 _CHROME_TAGS = (
     "nav|header|footer|aside|menu|select|button|textarea"
     f"|div[@role][{_HAS_CHROME_ROLE}]|ul[@role][{_HAS_CHROME_ROLE}]"
+    # Of related pages, as extraction leaves them out, too ("related-posts", "jp-relatedposts").
+    "|div[contains(@class, 'elated')]|section[contains(@class, 'elated')]"
 )
 _OF_AN_ARTICLE = "|".join(
     f"{article}//{tag}"

@@ -45,7 +45,7 @@ class Containment(KeyMethod):
     version = 1
     key_bits = 32
     candidates_per_key = 128
-    sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(11)))
+    sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(19)))
 
     def __init__(
         self, max_distance: float = 0.1, *, width: int = 5, hashes: int = 256, min_sample: int = 32

@@ -32,7 +32,8 @@ class SimHash(FingerprintMethod):
     """Fingerprints whose Hamming distance grows with the angle between the pages' feature vectors.
 
     By default every word of the text is a feature of weight 1 + ln(tf), the best weighting on
-    labelled collections at distance 3. The order of words does not matter.
+    labelled collections at distance 3. The order of words does not matter. A bit for which the
+    weights sum up to 0 is 0.
 
     Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002;
     Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 2.

@@ -22,7 +22,9 @@ class SimHashKeywords(FingerprintMethod):
     """Simhash over the heaviest keywords of the text, weighted as by jieba's extract_tags.
 
     For Chinese. All words make better features than twenty (see `SimHash`): if one of twenty
-    keywords of equal weight is replaced, 5.7 of 64 bits change on average.
+    keywords of equal weight is replaced, 5.7 of 64 bits change on average. Of keywords of equal
+    weight, those that come last in the order of words are among the twenty, as in the article. A
+    number such as 2.43 is one word to jieba, and two here, as to all methods.
 
     Source: an article on simhash in Python with jieba that is widely copied in Chinese; jieba,
     analyse/tfidf.py.

@@ -164,7 +164,29 @@ def _second_opinion(report: Report) -> Finding | None:
     if said is None or said.near < _FEW:
         return None
     values = said.near, said.compared, said.method
-    return Finding("second_opinion", values, f'DEDUP_METHOD = "{said.method}"', "near-misses")
+    setting = f'DEDUP_METHOD = "{said.method}"'
+    if _chosen_method(report).get("simplify_chinese"):
+        setting = f'DEDUP_METHOD = {{"name": "{said.method}", "simplify_chinese": True}}'
+    return Finding("second_opinion", values, setting, "near-misses")
+
+
+def _chinese_scripts(report: Report) -> Finding | None:
+    """Find pages in both scripts, where copies are missed, or nobody can know without OpenCC."""
+    found = report.chinese_scripts
+    if found is None or min(found.traditional, found.simplified) < _FEW:
+        return None
+    if found.near is not None and found.near < _FEW:
+        return None
+    name = "scripts_without_opencc" if found.near is None else "scripts"
+    values = found.traditional, found.simplified, found.near
+    setting = f"DEDUP_METHOD = {_chosen_method(report) | {'simplify_chinese': True}}"
+    return Finding(name, values, setting, "near-misses")
+
+
+def _chosen_method(report: Report) -> dict[str, Any]:
+    """Return the name of the crawl's method, and its arguments."""
+    chosen = report.settings.get("DEDUP_METHOD")
+    return dict(chosen) if isinstance(chosen, Mapping) else {"name": chosen}
 
 
 def _url_parts(report: Report) -> Finding | None:
@@ -250,6 +272,7 @@ _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _copies_only,
     _one_pattern,
     _second_opinion,
+    _chinese_scripts,
     _url_parts,
     _preferred,
     _waiting,

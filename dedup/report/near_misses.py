@@ -2,46 +2,23 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
-from dedup.evidence import Objection
+from dedup.detector import Detector
+from dedup.evidence import Evidence
+from dedup.extraction import Extraction
 from dedup.record import PageRecord
 from dedup.report.sample import Sample
+from dedup.report.texts import TextStore
 from dedup.rule import Rule
 
-_SAMPLE = 500
+_SAMPLE = 2000
 _SECONDS = 1.5
 _PAIRS_SHOWN = 50
 
 NOTHING_NEAR = {"sample": 0, "pages": 0, "within": 0, "distances": {}}
-
-
-class Neighbours(Protocol):
-    """What finds pages that are just no near-duplicates: `dedup.neighbours.Neighbours`."""
-
-    distance: float
-
-    def of(
-        self, records: Sequence[PageRecord], scope: str
-    ) -> Iterator[tuple[str, float, Objection | None] | None]: ...
-
-    async def fetch(self, records: Sequence[PageRecord], scope: str) -> None: ...
-
-
-class KeptIndex(Protocol):
-    """What knows the kept pages, and how many there are: a `Detector`."""
-
-    rule: Rule
-
-    @property
-    def neighbours(self) -> Neighbours: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
 
 class KeptPages:
@@ -54,7 +31,7 @@ class KeptPages:
         """Add a kept page."""
         self._sample.add(record.key, record)
 
-    async def fetch_near_misses(self, detector: KeptIndex) -> None:
+    async def fetch_near_misses(self, detector: Detector) -> None:
         """Have *detector* know what `near_misses` asks it; waits only if its store does.
 
         Raises LedgerError if that cannot be asked.
@@ -73,7 +50,14 @@ class KeptPages:
                 by_scope[record.scope].append(record)
         return by_scope
 
-    def near_misses(self, detector: KeptIndex) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def read_again(self, texts: TextStore) -> Iterator[tuple[PageRecord, Extraction]]:
+        """Yield those pages of the sample that are in *texts*, and what was extracted of them."""
+        for url, record in self._sample:
+            if (text := texts.get(url)) is not None:
+                evidence = record.evidence and Evidence.from_bytes(record.evidence)
+                yield record, Extraction(text, texts.title(url), evidence=evidence or None)
+
+    def near_misses(self, detector: Detector) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the distances of the nearest other page beyond the threshold; the nearest pairs.
 
         The search ends after 1.5 s, whatever it has not come to by then.

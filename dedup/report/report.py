@@ -10,7 +10,7 @@ _NEEDED = ("spider", "started", "seconds", "settings", "pages", "items", "groups
 _LATER = {
     "dropped_text": None, "objections": {}, "weak": {}, "item_differences": None,
     "preferred": {"duplicates": 0, "first": []}, "second_opinion": None,
-    "near_patterns": {"names": 0, "largest": []}, "titles": None,
+    "near_patterns": {"names": 0, "largest": []}, "titles": None, "chinese_scripts": None,
 }  # fmt: skip
 
 

@@ -1,39 +1,76 @@
-"""What the most exact method says of pages that another one just does not take for copies."""
+"""What another setting would have found: a sample of the kept pages is judged again."""
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections import Counter
+from time import monotonic
 from typing import Any
 
-from dedup.methods.verified import Verified, VerifiedSketch
+from dedup.detector import Detector
+from dedup.extraction import Extraction, language_of_text
+from dedup.methods.base import Method
+from dedup.methods.verified import Verified
+from dedup.page import PageReader
+from dedup.record import PageRecord
+from dedup.report.near_misses import KeptPages
 from dedup.report.texts import TextStore
-from dedup.text import Document
+from dedup.rule import Rule
+from dedup.text import script_of
+
+_SECONDS = 1.5
 
 
-def second_opinion(
-    near_misses: Iterable[Mapping[str, Any]], texts: TextStore, method: str
-) -> dict[str, Any] | None:
-    """Return of how many *near_misses* `Verified` says that they are near-duplicates.
+def second_opinion(detector: Detector, kept: KeptPages, texts: TextStore) -> dict[str, Any] | None:
+    """Return how many of the *kept* pages repeat others of them by `Verified`.
 
-    Of those whose texts were kept, and which it would not keep for another reason; ``None`` if
-    there is none, or *method* is that one.
+    ``None`` if *detector* has that method, or no texts were kept.
     """
-    other = Verified()
-    if method == other.name:
+    if detector.method.name == Verified.name or not len(texts):
         return None
+    method: Method = Verified()
+    if detector.method.simplifies_chinese:
+        method = method.simplifying_chinese()
+    compared, near = _judge_again(method, detector.rule, kept, texts)
+    return {"method": method.name, "compared": compared, "near": near}
 
-    @cache
-    def sketch(url: str) -> VerifiedSketch | None:
-        text = texts.get(url)
-        return None if text is None else other.sketch(Document.from_main_text(text))
 
+def chinese_scripts(detector: Detector, kept: KeptPages, texts: TextStore) -> dict[str, Any] | None:
+    """Return how many of the *kept* pages are in either Chinese script, and what that hides.
+
+    That is how many repeat others once Chinese is simplified, ``None`` without OpenCC. ``None`` in
+    all if *detector* has that method, or one of the scripts was not met.
+    """
+    if detector.method.simplifies_chinese:
+        return None
+    scripts = Counter(
+        script_of(page.text)
+        for _, page in kept.read_again(texts)
+        if language_of_text(page.text) == "zh"
+    )
+    counts = {name: scripts[name] for name in ("simplified", "traditional")}
+    if not all(counts.values()):
+        return None
+    try:
+        method = detector.method.simplifying_chinese()
+    except ValueError:  # OpenCC is not installed
+        return {**counts, "near": None}
+    return {**counts, "near": _judge_again(method, detector.rule, kept, texts)[1]}
+
+
+def _judge_again(method: Method, rule: Rule, kept: KeptPages, texts: TextStore) -> tuple[int, int]:
+    """Return how many pages were judged in 1.5 s, and how many of them repeat others.
+
+    As in a crawl with *method*: what else the pages show, and what their items say, counts.
+    """
+    again, deadline = Detector(method, rule), monotonic() + _SECONDS
     compared = near = 0
-    for pair in near_misses:
-        if pair["objection"]:
-            continue
-        one, two = sketch(pair["url"]), sketch(pair["other"])
-        if one is not None and two is not None:
-            compared += 1
-            near += other.distance(one, two) <= other.max_distance
-    if not compared:
-        return None
-    return {"method": other.name, "compared": compared, "near": near}
+    for record, extraction in kept.read_again(texts):
+        if monotonic() > deadline:
+            break
+        compared += 1
+        near += again.judge(_read_again(method, record, extraction)).is_duplicate
+    return compared, near
+
+
+def _read_again(method: Method, record: PageRecord, extraction: Extraction) -> PageRecord:
+    """Return what a crawl with *method* compares of the page of *record*."""
+    read = PageReader(lambda _html: extraction, method).read_html("").record
+    return read.under(record.key, record.scope)._replace(item=record.item)

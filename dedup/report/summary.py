@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
+from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
@@ -15,10 +16,10 @@ from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.item_differences import Difference, DifferenceCounts
 from dedup.report.losses import Losses
-from dedup.report.near_misses import NOTHING_NEAR, KeptIndex, KeptPages
+from dedup.report.near_misses import NOTHING_NEAR, KeptPages
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import Report
-from dedup.report.second_opinion import second_opinion
+from dedup.report.second_opinion import chinese_scripts, second_opinion
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import StoreState
@@ -158,7 +159,7 @@ class Summary:
         with self._figures_only():
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 
-    async def fetch_near_misses(self, detector: KeptIndex) -> None:
+    async def fetch_near_misses(self, detector: Detector) -> None:
         """Have *detector* know what the report says of near misses; waits only if its store does.
 
         Raises LedgerError if that cannot be asked: the report has other words for the pages.
@@ -167,7 +168,7 @@ class Summary:
 
     def finish(
         self,
-        detector: KeptIndex | None,
+        detector: Detector | None,
         other_bytes: int = 0,
         store: StoreState | None = None,
         *,
@@ -188,13 +189,19 @@ class Summary:
             self._stats.set_value("dedup/texts_lost", texts_lost)
         gathered: dict[str, Any] = {
             "nearest_kept": NOTHING_NEAR, "near_misses": [], "second_opinion": None,
-            "url_advice": None, "dropped_text": None, **PageEvents().figures(),
+            "chinese_scripts": None, "url_advice": None, "dropped_text": None,
+            **PageEvents().figures(),
         }  # fmt: skip
         with self._figures_only():
             gathered |= self.events.figures()
         if detector is not None and self._contents is not None:
             with self._figures_only():
                 gathered |= self._near_misses(detector)
+        if detector is not None and self._texts is not None:
+            with self._figures_only():
+                sample = detector, self._kept, self._texts
+                gathered["second_opinion"] = second_opinion(*sample)
+                gathered["chinese_scripts"] = chinese_scripts(*sample)
         with self._figures_only():
             if self._contents is not None:
                 gathered["url_advice"] = self._contents.advice()
@@ -229,17 +236,13 @@ class Summary:
             }
         )
 
-    def _near_misses(self, detector: KeptIndex) -> dict[str, Any]:
+    def _near_misses(self, detector: Detector) -> dict[str, Any]:
         nearest_kept, pairs = self._kept.near_misses(detector)
-        method = method_name(self._settings)
-        opinion = None if self._texts is None else second_opinion(pairs, self._texts, method)
         # What is farther is not just beyond the threshold.
         threshold = self._settings.get("DEDUP_MAX_DISTANCE")
         upto = 2 * threshold or 1 if isinstance(threshold, int | float) else math.inf
         near_misses = [pair for pair in pairs if pair["distance"] <= upto]
-        return {
-            "nearest_kept": nearest_kept, "near_misses": near_misses, "second_opinion": opinion,
-        }  # fmt: skip
+        return {"nearest_kept": nearest_kept, "near_misses": near_misses}
 
     def _dropped_text(self) -> dict[str, Any] | None:
         if self._losses is None:
@@ -273,12 +276,6 @@ def _content_of(
     if verdict.kind is Kind.NEAR:
         return Content(url, scope, None, verdict.original)
     return Content(verdict.original or url, scope, sketch)
-
-
-def method_name(settings: Mapping[str, Any]) -> str:
-    """Return the name of the method that *settings* choose, by its name alone or in a dict."""
-    chosen = settings.get("DEDUP_METHOD", "")
-    return str(chosen["name"] if isinstance(chosen, Mapping) else chosen)
 
 
 def _bound(value: Any) -> Any:

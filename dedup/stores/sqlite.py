@@ -25,7 +25,6 @@ KIND = LedgerType(
     user="crawl",
     memory="stored",
     remedy="use another file (DEDUP_INDEX)",
-    sharers="SELECT count(*) FROM owners WHERE lease > ?",
     upgrades={
         # Nobody knows what the items of its pages say: so each is stored once more. Nor what else
         # the pages were made of that had such a scope.

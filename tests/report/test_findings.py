@@ -159,6 +159,23 @@ FOUND = {
             {"second_opinion": None},
         ],
     ),
+    "scripts": (
+        {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": 60}},
+        "DEDUP_METHOD = {'name': 'simhash', 'simplify_chinese': True}",
+        "near-misses",
+        [
+            {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": 4}},
+            {"chinese_scripts": {"simplified": 90, "traditional": 4, "near": 8}},
+            {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": None}},
+            {"chinese_scripts": None},
+        ],
+    ),
+    "scripts_without_opencc": (
+        {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": None}},
+        "DEDUP_METHOD = {'name': 'simhash', 'simplify_chinese': True}",
+        "near-misses",
+        [{"chinese_scripts": {"simplified": 4, "traditional": 80, "near": None}}],
+    ),
     "url_parts": (
         {"url_advice": url_advice(SHOP)},
         None,
@@ -235,3 +252,10 @@ def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_ter
     assert lines[0].endswith('leave it out. Try DEDUP_IGNORE_FIELDS = ["views"]')
     assert all(line.isprintable() for line in lines)
     assert "1,000" not in lines[0]
+
+
+def test_a_crawl_that_simplifies_chinese_is_told_to_go_on_with_that():
+    settings = {"DEDUP_METHOD": {"name": "simhash", "width": 2, "simplify_chinese": True}}
+    has, *_ = FOUND["second_opinion"]
+    [found] = findings(changed(EMPTY, settings=settings, **has))
+    assert found.setting == 'DEDUP_METHOD = {"name": "verified", "simplify_chinese": True}'

@@ -84,6 +84,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "near_patterns": {"names": 0, "largest": []},
         "titles": {"compared": 0, "different": 0},
         "second_opinion": None,
+        "chinese_scripts": None,
         "nearest_kept": {"sample": 0, "pages": 0, "within": 16, "distances": {}},
         "near_misses": [],
         "timeline": {

@@ -8,17 +8,17 @@ from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from secrets import token_bytes
 from typing import Any, TypeVar
 
 from dedup.ledger_lock import lock
-from dedup.record import Claimed, Committed, Preferred, Released, unpack_items
+from dedup.record import Claimed, Committed, Lost, Preferred, Released, unpack_items
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
-from dedup.stores.base import Commit, HistoryChangedError
+from dedup.stores.base import Commit, HistoryChangedError, News
 from dedup.stores.reader import LedgerReader, StoredPage
-from dedup.stores.shared.log import Answer, CrawlRow, Entry, Member, Request
+from dedup.stores.shared.log import CrawlRow, Entry
 from dedup.stores.shared.server_log import ServerLog
+from dedup.stores.shared.store import SharedStore
 from dedup.stores.sqlite import KIND
 
 _ROWS_AT_ONCE = 1_000
@@ -58,24 +58,31 @@ class _Copy:
     def __init__(self, log: ServerLog, file: sqlite3.Connection) -> None:
         self._log = log
         self._file = file
-        self._crawls: list[CrawlRow] = []
-        # The first crawl of each run.
-        self._first: dict[int, int] = {}
         self._open: dict[int, Entry] = {}
 
     async def make(self) -> None:
+        """Write all; the crawl of what is written is its run, until all crawls are known."""
+        file, before = self._file, await self._log.crawls()
         # Pages that a duplicate names are there before it: what is read later has them.
         async for notes in _in_pieces(self._log.duplicates(), _ROWS_AT_ONCE):
             for run, some in groupby(notes, itemgetter(0)):
-                crawl = await self._crawl_of(run)
-                tables.insert_duplicates(self._file, (note for _, note in some), crawl)
+                tables.insert_duplicates(file, (note for _, note in some), run)
         async for entries in self._log.snapshot():
-            await self._add(entries)
-        await self._read_crawls()
+            self._add(entries)
+        crawls = await self._log.crawls()
+        if list(map(_beginning, before)) != list(map(_beginning, crawls[: len(before)])):
+            raise _reset_error(self._log)
+        for row in crawls:
+            self._add_crawl(row)
+        for table in ("pages", "matches"):
+            file.execute(
+                f"UPDATE {table} SET crawl = "
+                f"coalesce((SELECT min(id) FROM crawls WHERE run = {table}.crawl), 0)"
+            )
         # A log may have forgotten what was replaced.
-        self._file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
+        file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
 
-    async def _add(self, entries: Iterable[Entry]) -> None:
+    def _add(self, entries: Iterable[Entry]) -> None:
         stored: list[tuple[int, Commit]] = []
         preferred: dict[int, str] = {}
         for entry in entries:
@@ -92,37 +99,18 @@ class _Copy:
                 case Preferred(number, key):
                     preferred[number] = key
         for run, pages in groupby(stored, itemgetter(0)):
-            crawl = await self._crawl_of(run)
-            tables.insert_pages(self._file, [page for _, page in pages], crawl)
+            tables.insert_pages(self._file, [page for _, page in pages], run)
         tables.note_preferred(self._file, preferred)
 
-    async def _crawl_of(self, run: int) -> int:
-        """Return the number of the first crawl of *run*; 0 if nobody knows it."""
-        if run not in self._first:
-            await self._read_crawls()
-        return self._first.setdefault(run, 0)
-
-    async def _read_crawls(self) -> None:
-        """Write down the crawls; raises HistoryChangedError if the earlier ones have changed."""
-        before, self._crawls = self._crawls, await self._log.crawls()
-        if list(map(_beginning, before)) != list(map(_beginning, self._crawls[: len(before)])):
-            raise _reset_error(self._log)
-        self._file.execute("DELETE FROM crawls")
-        for row in self._crawls:
-            job = row.job and tables.storable(row.job)
-            crawl = tables.insert_crawl(
-                self._file,
-                row.spider,
-                job,
-                run=row.run,
-                position=row.position,
-                started=row.started,
-            )
-            self._first[row.run] = self._first.get(row.run) or crawl
-            if row.finished is not None:
-                tables.note_end(self._file, crawl, row.reason or "", row.finished)
-            if row.report is not None:
-                tables.insert_report(self._file, crawl, row.report)
+    def _add_crawl(self, row: CrawlRow) -> None:
+        job = row.job and tables.storable(row.job)
+        crawl = tables.insert_crawl(
+            self._file, row.spider, job, run=row.run, position=row.position, started=row.started
+        )
+        if row.finished is not None:
+            tables.note_end(self._file, crawl, row.reason or "", row.finished)
+        if row.report is not None:
+            tables.insert_report(self._file, crawl, row.report)
 
 
 def _beginning(row: CrawlRow) -> tuple[Any, ...]:
@@ -184,33 +172,31 @@ async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:
     """
     reset = await check_target(log)
     with LedgerReader(path, name) as reader:
-        member = Member(token_bytes(8), "dedup ledger")
-        joined = await log.join(member, reader.identity, reset=reset)
-        move = _Move(reader, log, member.owner, joined.run)
+        store = SharedStore(log, reader.identity, reset=reset)
+        await store.join("dedup ledger")
+        move = _Move(reader, log, store)
         try:
             await move.make()
         except BaseException as error:
             with suppress(LedgerError):
-                await log.leave(member.owner, "failed", None, ())
+                await store.leave("failed", None)
             if isinstance(error, LedgerError) and move.pages:
                 raise LedgerError(
                     f"{error} (up to {move.pages:,} pages are there already: begin anew with "
                     "another store, ?namespace=)"
                 ) from error
             raise
-        await log.leave(member.owner, "finished", None, ())
+        await store.leave("finished", None)
         return move.pages
 
 
 class _Move:
     """Tells a log, as one process that takes part, what a ledger holds."""
 
-    def __init__(self, reader: LedgerReader, log: ServerLog, owner: bytes, run: int) -> None:
+    def __init__(self, reader: LedgerReader, log: ServerLog, store: SharedStore) -> None:
         self._reader = reader
         self._log = log
-        self._owner = owner
-        self._run = run
-        self._turn = self._seen = 0
+        self._store = store
         # Numbers in the ledger, in order, and what they are in the log.
         self._old, self._new = array("q"), array("q")
 
@@ -222,44 +208,38 @@ class _Move:
     async def make(self) -> None:
         """Move all."""
         for pages in _batches(self._reader.pages(), _ROWS_AT_ONCE):
-            await self._store(pages)
+            await self._add(pages)
         await self._check_alone()
         for some in _batches(self._reader.preferred(), _ROWS_AT_ONCE):
-            await self._tell(preferred={self._number(old): key for old, key in some})
+            await self._store.exchange(
+                (), News(preferred={self._number(old): key for old, key in some})
+            )
         for notes in _batches(self._reader.duplicates(), _ROWS_AT_ONCE):
             duplicates = [note._replace(number=self._number(note.number)) for note in notes]
-            await self._tell(duplicates=duplicates)
+            await self._store.exchange((), News(duplicates=duplicates))
 
     async def _check_alone(self) -> None:
         # Who joins now takes what is moved for what its own run has stored.
         if len(await self._log.crawls()) > 1:
             raise _in_use_error(self._log)
 
-    async def _store(self, pages: Sequence[StoredPage]) -> None:
+    async def _add(self, pages: Sequence[StoredPage]) -> None:
         self._check(pages)
-        first = self.pages + 1
-        claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
-        made = (await self._tell(claims=claims)).made
+        events = await self._store.exchange([Claimed(page.record) for page in pages], News())
+        claims = [event for event in events if isinstance(event, Claimed)][-len(pages) :]
         await self._check_alone()
         self._old.extend(page.number for page in pages)
-        self._new.extend(made)
-        commits = [
-            (serial, Committed(number, tuple(unpack_items(page.items))))
-            for serial, (number, page) in enumerate(zip(made, pages, strict=True), first)
-        ]
-        if (await self._tell(commits=commits)).lost:
+        self._new.extend(claimed.number for claimed in claims)
+        news = News()
+        for claimed, page in zip(claims, pages, strict=True):
+            event = Committed(claimed.number, tuple(unpack_items(page.items)))
+            news.commits[claimed.number] = Commit(claimed, event, page.stored)
+        if any(isinstance(event, Lost) for event in await self._store.exchange((), news)):
             raise LedgerError(f"{self._log.name} has ended claims that took too long")
+        self._store.take_unpublished()  # else it remembers them for a while
 
     def _number(self, old: int) -> int:
         return self._new[bisect_left(self._old, old)]
-
-    async def _tell(self, **news: Any) -> Answer:
-        self._turn += 1
-        request = Request(self._owner, self._turn, self._run, self._seen, **news)
-        answer = await self._log.exchange(request)
-        if answer.entries:
-            self._seen = answer.entries[-1].position
-        return answer
 
     def _check(self, pages: Sequence[StoredPage]) -> None:
         """Raise LedgerError for values that no log could tell again."""

@@ -190,10 +190,11 @@ class Log(ABC):
 
     @abstractmethod
     def snapshot(self, since: float = 0.0) -> AsyncIterator[Sequence[Entry]]:
-        """Yield what counts now, in pieces, by position: claims, each before what became of it.
+        """Yield what counts now, in pieces: claims, each before what became of it.
 
-        What was released or replaced, and what was stored before the time *since*, may be there, or
-        not. The last entry of all is the last one of the log.
+        Claims of stored pages are in the order of their numbers. What was released or replaced, and
+        what was stored before the time *since*, may be there, or not. The last entry of all is the
+        last one of the log, even if it tells nothing more.
         """
 
     @abstractmethod
@@ -202,4 +203,7 @@ class Log(ABC):
 
     @abstractmethod
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        """Return the records of claimed pages by their *numbers*, of those that are there."""
+        """Return the records of claimed pages by their *numbers*, of those that are there.
+
+        What the item of a stored page says may be missing.
+        """

@@ -14,13 +14,13 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from time import time
 from typing import Any, TypeVar
 
 from dedup.ledger_lock import lock_to_share
 from dedup.record import PageRecord
-from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.base import StoreDownError, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.shared import sqlite_tables
@@ -45,8 +45,7 @@ class SqliteLog(Log):
     """The ledger file of a crawl alone, for several processes of one machine.
 
     Pages that are stored are where a crawl alone has them, so that crawls alone and fleets take
-    turns with a file. The lock of a crawl alone is held for moments only: when a process begins to
-    take part, and when it goes on after its lease was over. Meanwhile, its lease bars crawls alone.
+    turns with a file. As long as the log is open, a lock bars crawls alone.
 
     All SQL runs in one thread of its own, step by step, and finds the same file each time.
     """
@@ -69,6 +68,7 @@ class SqliteLog(Log):
         self._timeout = timeout
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         self._is_closed = False
+        self._closing = ExitStack()
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
         # What is being read piece by piece.
@@ -84,7 +84,7 @@ class SqliteLog(Log):
     def _open(self) -> Found | None:
         if self._is_nowhere:
             return None
-        with self._lock(), self._errors():
+        with self._errors():
             file = self._connected()
             return Found(self._file.identity(file), sqlite_tables.somebody_shares(file, time()))
 
@@ -93,16 +93,13 @@ class SqliteLog(Log):
 
     def _join(self, member: Member, identity: Mapping[str, Any], reset: bool) -> Joined:
         self._identity = json.loads(json.dumps(identity, default=str))
-        with self._lock():
-            if self._connection is None:
-                self._file.make(self._identity)
-            with self._transaction() as file:
-                now = time()
-                joined = sqlite_tables.join(
-                    file, member, self._identity, reset=reset, now=now, lease_end=now + self.lease
-                )
-                self._check_identity(file, is_resumed=joined.is_resumed)
-                return joined
+        with self._transaction() as file:
+            now = time()
+            joined = sqlite_tables.join(
+                file, member, self._identity, reset=reset, now=now, lease_end=now + self.lease
+            )
+            self._check_identity(file, is_resumed=joined.is_resumed)
+            return joined
 
     def _check_identity(self, file: sqlite3.Connection, *, is_resumed: bool = False) -> None:
         if self._identity is not None:
@@ -114,24 +111,20 @@ class SqliteLog(Log):
 
     def _exchange(self, request: Request) -> Answer:
         with self._transaction() as file:
-            if sqlite_tables.has_lease(file, request.owner, time()):
-                return self._exchanged(file, request)
-        # The lease was over: meanwhile, a crawl alone may have the file, or has had it.
-        with self._lock(again=True), self._transaction() as file:
-            self._check_identity(file)
-            return self._exchanged(file, request)
-
-    def _exchanged(self, file: sqlite3.Connection, request: Request) -> Answer:
-        now = time()
-        try:
-            answer = sqlite_tables.exchange(file, request, now, now + self.lease)
-        except sqlite_tables.LateError as error:
-            raise LedgerError(f"{self.name}: {error}") from error
-        self._entries_to_prune += len(request.commits) + len(request.releases) + len(answer.made)
-        if self._entries_to_prune > _ENTRIES_BETWEEN_PRUNES:
-            self._entries_to_prune = 0
-            sqlite_tables.prune(file, now)
-        return answer
+            now = time()
+            if not sqlite_tables.has_lease(file, request.owner, now):
+                self._check_identity(file)  # another process may have reset it
+            try:
+                answer = sqlite_tables.exchange(file, request, now, now + self.lease)
+            except sqlite_tables.LateError as error:
+                raise LedgerError(f"{self.name}: {error}") from error
+            self._entries_to_prune += (
+                len(request.commits) + len(request.releases) + len(answer.made)
+            )
+            if self._entries_to_prune > _ENTRIES_BETWEEN_PRUNES:
+                self._entries_to_prune = 0
+                sqlite_tables.prune(file, now)
+            return answer
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         return await self._in_time(self._expire, claims)
@@ -168,9 +161,7 @@ class SqliteLog(Log):
     def _close(self) -> None:
         while self._readings:
             self._readings.pop().close()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = self._inode = None
+        self._closing.close()
 
     # Reading.
 
@@ -231,34 +222,26 @@ class SqliteLog(Log):
         """Whether nobody has made the file yet."""
         return self._inode is None and not self._file.path.exists()
 
-    @contextmanager
-    def _lock(self, *, again: bool = False) -> Iterator[None]:
-        """Hold the lock to begin to share the file; *again*: a crawl alone may have it for a while.
-
-        Raises LedgerInUseError, or StoreDownError in its place.
-        """
-        try:
-            with lock_to_share(self._file):
-                yield
-        except LedgerInUseError as error:
-            raise StoreDownError(str(error)) if again else error from error
-
     def _connected(self) -> sqlite3.Connection:
         """Return the connection to the file.
 
         Raises LedgerError if it cannot be used, or is another one than before.
         """
+        if self._connection is None:
+            with ExitStack() as closing_on_failure:
+                closing_on_failure.enter_context(lock_to_share(self._file, self._identity))
+                connection = closing_on_failure.enter_context(closing(self._file.connect()))
+                self._closing = closing_on_failure.pop_all()
+            connection.isolation_level = None
+            self._connection = connection
         try:
             status = self._file.path.stat()
         except OSError as error:
             raise self._moved_error() from error
         inode = status.st_dev, status.st_ino
-        if self._inode not in (None, inode):
+        self._inode = self._inode or inode
+        if self._inode != inode:
             raise self._moved_error()
-        if self._connection is None:
-            self._connection = self._file.connect()
-            self._connection.isolation_level = None
-            self._inode = inode
         return self._connection
 
     def _moved_error(self) -> LedgerError:

@@ -263,29 +263,25 @@ def prune(file: sqlite3.Connection, now: float) -> None:
 def entries_from(file: sqlite3.Connection, position: int) -> list[Entry]:
     """Return the entries from *position* on, that one first, `MOST_ENTRIES` at most.
 
-    None, if not all of them are there.
+    None, if not all of them are there. A page stands for its event where that is forgotten.
     """
-    first = _first_event(file)
-    if max(position, 1) >= first:
-        return _events(file, max(position, 1))
-    if position == first - 1 and (page := _entry_of_page(file, position)):
-        return [page, *_events(file, first)[: MOST_ENTRIES - 1]]
-    return []
+    entries = _events(file, max(position, 1))
+    if entries and entries[0].position <= max(position, 1):
+        return entries
+    page = _entry_of_page(file, position)
+    following = entries[0].position if entries else last_position(file) + 1
+    return [page, *entries[: MOST_ENTRIES - 1]] if page and following == position + 1 else []
 
 
 def entries_after(file: sqlite3.Connection, position: int) -> list[Entry]:
     """Return the entries after *position*, `MOST_ENTRIES` at most; none, if not all are there."""
-    return _events(file, position + 1) if position + 1 >= _first_event(file) else []
+    entries = _events(file, position + 1)
+    return entries if entries and entries[0].position == position + 1 else []
 
 
-def _first_event(file: sqlite3.Connection) -> int:
-    """Return the position of the first event that is there, or of the next one."""
-    return int(_one(file, "SELECT min(id) FROM events") or last_position(file) + 1)
-
-
-def _events(file: sqlite3.Connection, first: int, count: int = MOST_ENTRIES) -> list[Entry]:
+def _events(file: sqlite3.Connection, first: int) -> list[Entry]:
     query = "SELECT id, entry FROM events WHERE id >= ? ORDER BY id LIMIT ?"
-    return [_entry(*row) for row in file.execute(query, (first, count))]
+    return [_entry(*row) for row in file.execute(query, (first, MOST_ENTRIES))]
 
 
 def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
@@ -302,30 +298,23 @@ def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
 
 
 def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
-    """Yield what counts, in pieces: pages, then the claims that are open, then the last events.
+    """Yield what counts, in pieces: pages, then the claims that are open, and the last entry.
 
-    Pages are those that counted when the first of these events happened, and were stored since a
-    time. Raises sqlite3.DatabaseError for a value that cannot be right.
+    Pages are those that were stored since a time. Raises sqlite3.DatabaseError for a value that
+    cannot be right.
     """
-    first, last = _first_event(file), last_position(file)
-    yielded = 0
     pages = file.execute(
         "SELECT pages.id, coalesce(run, crawl), stored, items, preferred, url, scope, tokens, "
         "digest, sketch, evidence FROM pages LEFT JOIN crawls ON crawls.id = crawl "
-        "WHERE pages.id < ? AND stored >= ? AND (ended IS NULL OR replaced_by >= ?) "
-        "ORDER BY pages.id",
-        (first, since, first),
+        "WHERE ended IS NULL AND stored >= ? ORDER BY pages.id",
+        (since,),
     )
     while rows := pages.fetchmany(_ROWS_AT_ONCE):
-        yielded = rows[-1][0]
         yield [entry for row in rows for entry in _entries_of_page(*row)]
-    claims = file.execute("SELECT id, entry FROM claims WHERE id < ? ORDER BY id", (first,))
-    events = file.execute("SELECT id, entry FROM events WHERE id >= ? ORDER BY id", (first,))
-    for cursor in (claims, events):
-        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-            yield [_entry(*row) for row in rows]
-    if yielded < last < first and (entry := _entry_of_page(file, last)):
-        yield [entry]
+    rest = [_entry(*row) for row in file.execute("SELECT id, entry FROM claims ORDER BY id")]
+    rest += entries_from(file, last_position(file))
+    if rest:
+        yield rest
 
 
 def _entries_of_page(
@@ -355,12 +344,9 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
         query = "SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages"
         for number, *values in file.execute(f"{query} WHERE id IN ({marks})", some):
             found[number] = PageRecord(*values)
-        for table in ("claims", "events"):  # these have what pages have not
-            query = f"SELECT id, entry FROM {table} WHERE id IN ({marks})"
-            for number, data in file.execute(query, some):
-                event = _entry(number, data).event
-                if isinstance(event, Claimed):
-                    found[number] = event.record
+        query = "SELECT id, entry FROM claims"
+        for number, data in file.execute(f"{query} WHERE id IN ({marks})", some):
+            found[number] = _entry(number, data).record
     return found
 
 

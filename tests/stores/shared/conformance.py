@@ -384,15 +384,19 @@ class Round:
 
         Returns the keys of claimed pages by their numbers, of those that the log still tells.
         """
-        claims, committed = {}, set()
+        claims, committed, last = {}, set(), 0
         log = log_of(self._own_url, self._plan.lease)
         await log.open()
         async for piece in log.snapshot():
             for entry in piece:
+                last = entry.position
                 if isinstance(entry.event, Claimed):
                     claims[entry.position] = entry.event.record.key
-                elif isinstance(entry.event, Committed):
+                elif isinstance(entry.event, Committed) and entry.event.number in claims:
                     committed.add(claims[entry.event.number])
+        # Also those that others have replaced.
+        pages = await log.pages(range(1, last + 1))
+        claims |= {number: page.key for number, page in pages.items()}
         await log.close()
         stored, published = set(), set()
         for _, notes in self._files().values():

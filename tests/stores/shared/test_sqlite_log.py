@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from secrets import token_bytes
@@ -105,6 +104,7 @@ class Process:
 
     async def leave(self, reason="finished"):
         await self.log.leave(self.owner, reason, None, [])
+        await self.log.close()
 
 
 @pytest.fixture
@@ -205,10 +205,10 @@ def test_a_crawl_alone_is_refused_while_processes_share_the_file(shared, start):
     processes = [start(SHARE, shared.path, "leaves") for _ in range(2)]
     for one in processes:
         assert one.stdout.readline() == "joined\n"
-    with pytest.raises(LedgerInUseError, match="is in use by 2 processes that share it; wait"):
+    with pytest.raises(LedgerInUseError, match="is in use by processes that share it: one"):
         SqliteStore(shared.path, IDENTITY)
     assert ended(processes[0]) == 0
-    with pytest.raises(LedgerInUseError, match="is in use by 1 process that shares it; wait"):
+    with pytest.raises(LedgerInUseError, match="is in use by processes that share it: one"):
         SqliteStore(shared.path, IDENTITY)
     assert ended(processes[1]) == 0
     with closing(SqliteStore(shared.path, IDENTITY)) as store:
@@ -216,29 +216,16 @@ def test_a_crawl_alone_is_refused_while_processes_share_the_file(shared, start):
 
 
 @pytest.mark.slow
-def test_the_lease_of_a_killed_process_bars_a_crawl_alone_until_it_ends(shared, start):
-    started = start(SHARE.replace("join()", "join(2.0)"), shared.path)
+def test_a_killed_process_bars_nobody(shared, start):
+    started = start(SHARE, shared.path)
     assert started.stdout.readline() == "joined\n"
+    with pytest.raises(LedgerInUseError, match="by processes that share it"):
+        SqliteStore(shared.path, IDENTITY)
     started.kill()
     assert ended(started) == -signal.SIGKILL
-    with pytest.raises(LedgerInUseError, match="1 process that shares it"):
-        SqliteStore(shared.path, IDENTITY)
-    shared.query("UPDATE owners SET lease = lease - 2")
     crawl_alone(shared.path, record(8))
     with LedgerReader(shared.path) as reader:
         assert [page.record for page in reader.pages()] == [record(7), record(8)]
-
-
-async def test_a_crawl_alone_waits_for_who_is_about_to_renew_a_lease(shared):
-    await shared.join()
-    shared.query("UPDATE owners SET lease = 0")
-    with ThreadPoolExecutor() as threads, closing(sqlite3.connect(shared.path)) as other:
-        other.execute("UPDATE owners SET lease = 1e10")
-        opening = threads.submit(SqliteStore, shared.path, IDENTITY)
-        assert wait([opening], timeout=0.3).done == set()
-        other.commit()
-        with pytest.raises(LedgerInUseError, match="1 process that shares it"):
-            opening.result()
 
 
 @pytest.mark.slow
@@ -272,10 +259,10 @@ async def test_commands_that_replace_or_change_the_file_are_refused_while_it_is_
 ):
     crawl_alone(tmp_path / "other.sqlite", record(1))
     process = await shared.join()
-    with pytest.raises(LedgerInUseError, match="1 process that shares it"):
+    with pytest.raises(LedgerInUseError, match="processes that share it"):
         reindex(tmp_path / "other.sqlite", shared.path)
     with (
-        pytest.raises(LedgerInUseError, match="1 process that shares it"),
+        pytest.raises(LedgerInUseError, match="processes that share it"),
         restoring(shared.path, lambda identity: SimHash(), "test"),
     ):
         pass
@@ -294,24 +281,13 @@ async def test_a_ledger_that_is_shared_can_be_converted_into_one_that_is_not(sha
         assert ledgers.add(store, record(3)) == 2
 
 
-async def test_a_process_whose_lease_is_over_does_not_write_beside_a_crawl_alone(
-    shared, monkeypatch
-):
-    monkeypatch.setattr("dedup.ledger_lock._SECONDS_TO_WAIT", 0.1)
+async def test_a_process_whose_lease_is_over_bars_a_crawl_alone(shared):
     late = await shared.join(SHORT)
     [claim] = await late.claim(record(1))
     await asyncio.sleep(1.5 * SHORT)
-    with closing(ledgers.joined(shared.path, IDENTITY)) as store:
-        assert ledgers.add(store, record(2)) == 1
-        with pytest.raises(StoreDownError, match="does not share it"):
-            await late.exchange(commits=[claim])
-        ledgers.publish(store)
-    answer = await late.exchange(record(3), commits=[claim])
-    assert (answer.made, answer.lost) == ([2], [claim[1]])
-    # Not the claim that it has seen at that position, so it follows from the start.
-    assert answer.entries[0].event == Committed(1)
-    assert answer.entries[0].owner != late.owner
-    assert counting(await snapshot(late.log))[:2] == ({1: record(2)}, [2])
+    with pytest.raises(LedgerInUseError, match="processes that share it"):
+        SqliteStore(shared.path, IDENTITY)
+    assert (await late.exchange(commits=[claim])).lost == []
 
 
 async def test_a_process_of_before_a_reset_is_a_stranger_if_the_settings_are_others(shared):
@@ -334,6 +310,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     await other.log.leave(other.owner, "finished", {"a": 1}, [("http://a/2", None, "text")])
     await process.claim(record(4))
     await process.leave()
+    await other.log.close()
     with closing(ledgers.joined(shared.path, IDENTITY)) as store:
         assert ledgers.numbers(store) == [2, third]
         assert [n for n, *_ in ledgers.earlier(store, "http://a/1")] == [third]
@@ -364,8 +341,9 @@ async def test_a_job_goes_on_alone_or_shared(shared):
     process = await shared.join(job="job")
     await process.store(record(2))
     await process.leave("shutdown")
-    assert (await shared.join(job="another")).run > process.run
-    shared.query("UPDATE owners SET lease = 0")
+    another = await shared.join(job="another")
+    assert another.run > process.run
+    await another.leave()
     with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
         assert store.is_resumed
         assert ledgers.numbers(store) == [1, 2]
@@ -408,9 +386,8 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     await process.join()
     answer = await process.exchange(record(5))
     assert answer.made == [5]
-    assert entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3, (b"",)))
-    # Who follows knows that one, and is not told anew what its items say.
-    assert answer.entries[0] == entries[-1]._replace(event=Committed(3))
+    assert entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3))
+    assert answer.entries[0] == entries[-1]
     assert [entry.event.record for entry in answer.entries[1:]] == [record(4), record(5)]
 
 
@@ -714,7 +691,7 @@ async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
     await claiming
     thread.join(10)
     assert not thread.is_alive()
-    assert process.log._connection is None
+    crawl_alone(shared.path, record(1))  # nobody shares the file any more
 
 
 KILLED = """
