@@ -120,7 +120,7 @@ class Summary:
                 content = _content_of(verdict, url, page, scope, self._min_tokens)
             self._contents.add(whole_url, content)
             if page is not None and verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self._kept.add(page.record.under(url, scope))
+                self._kept.add(page.record.under(url, scope), verdict)
             if page is not None and self._texts is not None:
                 self._texts.record(verdict, url, page)
 

@@ -1,8 +1,12 @@
 """Reports of crawls that never were."""
 
 from contextlib import closing
+from dataclasses import replace
+
+from texts import article
 
 from dedup.detector import Detector
+from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Report, Summary
@@ -11,6 +15,7 @@ from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
+_SIMHASH = SimHash()
 _READER = PageReader(lambda html: html, SimHash())
 
 
@@ -31,11 +36,35 @@ def summary_of(pages, texts=None):
     return summary, detector
 
 
+def far_copy(number):
+    """A copy of article(number) that is just no near-duplicate."""
+    words = enumerate(article(number).split())
+    return " ".join("other" if place % 25 == 0 else word for place, word in words)
+
+
 def report_of(pages, texts=None):
     """The report of such a crawl, whose texts go to *texts*."""
     summary, detector = summary_of(pages, texts)
     with closing(summary):
         return summary.finish(detector, spider="test")
+
+
+def html(text, title):
+    return f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>"
+
+
+def report_of_crawl(texts, *pages, method=_SIMHASH):
+    """The report of a crawl over pages of HTML, or of (HTML, what its item says)."""
+    summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents(method))
+    reader, detector = PageReader(EXTRACTORS["trafilatura"], method), Detector(method)
+    for number, page in enumerate(pages):
+        source, item = page if isinstance(page, tuple) else (page, b"")
+        read = reader.read_html(source)
+        record = read.record.under(f"http://a/{number}")._replace(item=item)
+        verdict = detector.judge(record)
+        assert not verdict.is_duplicate
+        summary.record(verdict, record.key, 0, replace(read, record=record))
+    return summary.finish(detector)
 
 
 def changed(report, **values):

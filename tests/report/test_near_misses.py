@@ -1,16 +1,13 @@
 """Pages that are just no near-duplicates."""
 
-from report_of import SETTINGS, judged, nearest, page
-from texts import article
+from report_of import SETTINGS, far_copy, html, judged, nearest, page, report_of_crawl
+from texts import article, edited
 
 from dedup.methods import SimHash
 from dedup.report import Summary
 from dedup.url_advice import Contents
 
-FAR = " ".join(
-    "other" if place % 25 == 0 else word for place, word in enumerate(article(1).split())
-)
-"""A copy of article(1) that is just no near-duplicate."""
+FAR = far_copy(1)
 
 
 def distance_of(*texts):
@@ -62,3 +59,16 @@ def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, det
     kept = summary.finish(detector).nearest_kept
     assert kept.sample <= 1
     assert kept.pages == 20
+
+
+def test_long_texts_that_only_another_title_kept_come_first(open_store):
+    def found(words):
+        texts = article(1, words), edited(article(1, words)), article(2), far_copy(2)
+        titles = "One", "Quite another", "Same", "Same"
+        report = report_of_crawl(open_store(9), *map(html, texts, titles))
+        return [(miss.distance, miss.objection) for miss in report.near_misses]
+
+    retitled, other = found(300)
+    assert retitled[0] <= 3 < other[0]
+    assert retitled[1] == "other title"
+    assert found(150) == [other]

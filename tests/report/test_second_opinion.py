@@ -1,42 +1,16 @@
 """What another setting would have found in a crawl."""
 
 import sys
-from dataclasses import replace
 
 import pytest
 from cases import each
-from report_of import SETTINGS
-from test_near_misses import FAR
+from report_of import far_copy, html, report_of_crawl
 from texts import CHINESE, TRADITIONAL_CHINESE, article
 
-from dedup.detector import Detector
-from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
-from dedup.page import PageReader
-from dedup.report import Summary
-from dedup.report.counts import Counters
-from dedup.url_advice import Contents
 
-SIMHASH = METHODS["simhash"]()
+FAR = far_copy(1)
 MORE = article(7, 400)
-
-
-def html(text, title):
-    return f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>"
-
-
-def report_of_crawl(texts, *pages, method=SIMHASH):
-    """The report of a crawl over pages of HTML, or of (HTML, what its item says)."""
-    summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents(method))
-    reader, detector = PageReader(EXTRACTORS["trafilatura"], method), Detector(method)
-    for number, page in enumerate(pages):
-        source, item = page if isinstance(page, tuple) else (page, b"")
-        read = reader.read_html(source)
-        record = read.record.under(f"http://a/{number}")._replace(item=item)
-        verdict = detector.judge(record)
-        assert not verdict.is_duplicate
-        summary.record(verdict, record.key, 0, replace(read, record=record))
-    return summary.finish(detector)
 
 
 def opinion(texts, *pages, **options):
