@@ -376,7 +376,7 @@ def _show_features(output: Console, explanation: Explanation) -> None:
 def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None:
     """Show the bits in groups of 8, and mark those that differ below them."""
     _heading(output, f"Fingerprints of {bits} bits, the highest first; "
-        f"{(one ^ other).bit_count()} of them differ")  # fmt: skip
+        f"{Count((one ^ other).bit_count()):of them differs|of them differ}")  # fmt: skip
     width = _ROW_BITS if output.width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
     marks = f"{one ^ other:0{bits}b}".replace("0", " ").replace("1", "^")
     rows = (("A", f"{one:0{bits}b}", "red"), ("B", f"{other:0{bits}b}", "green"), (" ", marks, ""))
