@@ -2,12 +2,14 @@
 
 import importlib.util
 import inspect
+import json
 from collections.abc import Mapping
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
+from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.preference import Criterion, Preference
 from dedup.suggestion import did_you_mean
@@ -25,6 +27,58 @@ def load_method_class(value: Any) -> type[Method]:
         missing = ", ".join(sorted(method_class.__abstractmethods__))
         raise ValueError(f"{value!r} lacks {missing}")
     return method_class
+
+
+class MethodChoice(NamedTuple):
+    """A method before it is made: the *name* that was given, its class, and its arguments."""
+
+    name: str
+    kind: type[Method]
+    arguments: dict[str, Any]
+    simplifies_chinese: bool
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return what *value* describes: a name, an import path, a class, or a dictionary.
+
+        That may be JSON. It has one of these as "name", and may have arguments of the method, and
+        "simplify_chinese". Raises ValueError for anything else.
+        """
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"must be a dict or one in JSON, got {value!r:.200}") from error
+        arguments = dict(value) if isinstance(value, Mapping) else {"name": value}
+        if "name" not in arguments:
+            raise ValueError(f'must have the name of the method as "name", got {value!r}')
+        given = arguments.pop("name")
+        simplifies = arguments.pop("simplify_chinese", False)
+        if not isinstance(simplifies, bool):
+            raise ValueError(f"must have True or False as simplify_chinese, got {value!r}")
+        kind = load_method_class(given)
+        return cls(name_of(given, kind), kind, arguments, simplifies)
+
+    def method(self) -> Method:
+        """Return the method, with its arguments; raises ValueError if it does not take them."""
+        try:
+            check_arguments(self.kind, self.arguments)
+            return self.as_it_sees_chinese(self.kind(**self.arguments))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+    def as_it_sees_chinese(self, method: Method) -> Method:
+        """Return *method*, one of this kind, with Chinese simplified if that was chosen.
+
+        Raises ValueError if OpenCC is not installed.
+        """
+        return method.simplifying_chinese() if self.simplifies_chinese else method
+
+    def shown(self) -> str | dict[str, Any]:
+        """Return what describes it, for JSON: the name alone, if there is nothing else."""
+        simplify = {"simplify_chinese": True} if self.simplifies_chinese else {}
+        shown = {"name": self.name, **self.arguments, **simplify}
+        return self.name if len(shown) == 1 else shown
 
 
 def load_extractor(value: Any) -> Any:

@@ -22,6 +22,7 @@ from dedup.cli.options import (
     check_numbers,
     choices_of,
     extractor_of,
+    methods_of,
 )
 from dedup.cli.terminal import console, new_table, print_json, progress, show_line
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     choices = choices_of(options.method)
     create = sweep_of if options.sweep else None
-    methods = [method for choice in choices for method in choice.methods(create)]
+    methods = [method for choice in choices for method in methods_of(choice, create)]
     if files := [path for path in folders if path.is_file()]:
         raise CommandError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"

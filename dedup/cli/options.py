@@ -1,22 +1,20 @@
 """The options that several commands have, and what they stand for."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
 from dedup.methods import METHODS
-from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class, load_preference
+from dedup.plugins import MethodChoice, load_extractor, load_preference
 from dedup.preference import CRITERIA, Preference
 from dedup.scopes import Scope
 from dedup.stores.reader import LedgerReader
@@ -78,71 +76,15 @@ def check_numbers(options: argparse.Namespace, **least: int) -> None:
             raise CommandError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
 
 
-class MethodChoice(NamedTuple):
-    """What a *value* of --method describes, before it is made."""
-
-    value: str
-    kind: type[Method]
-    arguments: dict[str, Any]
-    simplifies_chinese: bool
-
-    @classmethod
-    def of(cls, value: str) -> Self:
-        """Return what *value* describes, as DEDUP_METHOD does; raises CommandError."""
-        arguments = {"name": value}
-        if value.lstrip().startswith("{"):
-            try:
-                arguments = json.loads(value)
-            except (ValueError, RecursionError) as error:
-                raise CommandError(f"--method is no JSON, got {value!r:.200} ({error})") from error
-        if not isinstance(name := arguments.pop("name", None), str):
-            raise CommandError(f'--method must have the name of the method as "name", got {value}')
-        if not isinstance(simplifies := arguments.pop("simplify_chinese", False), bool):
-            raise CommandError(f"--method: simplify_chinese must be true or false, got {value}")
-        with _naming("--method"):
-            kind = load_method_class(name)
-        try:
-            check_arguments(kind, arguments)
-        except TypeError as error:
-            raise CommandError(f"--method: {kind.name} {error}") from error
-        return cls(value, kind, arguments, simplifies)
-
-    def methods(self, create: Creator | None = None) -> list[Method]:
-        """Return the one method, or all that *create* makes of the class and its arguments."""
-        try:
-            created = create(self.kind, self.arguments) if create else [self.kind(**self.arguments)]
-        except (TypeError, ValueError) as error:
-            raise CommandError(f"--method: {self.kind.name}: {error}") from error
-        return [_finished(method, self.simplifies_chinese) for method in created]
-
-
 def method_of(value: str) -> Method:
     """Return the method that a *value* of --method describes."""
-    [method] = MethodChoice.of(value).methods()
+    [method] = methods_of(choice_of(value))
     return method
 
 
-def method_of_ledger(ledger: LedgerReader) -> Method | None:
-    """Return the method of the crawls of *ledger*, ``None`` if it is not one of ours."""
-    method = ledger.method
-    return method and _finished(method, bool(ledger.identity.get("simplify_chinese")))
-
-
-def _finished(method: Method, simplifies_chinese: bool) -> Method:
-    """Return *method* as it sees Chinese, with the secret.
-
-    That comes from the environment, since other users can see the arguments of a command.
-    """
-    try:
-        if simplifies_chinese:
-            method = method.simplifying_chinese()
-    except ValueError as error:
-        raise CommandError(f"simplify_chinese {error}") from error
-    try:
-        hashing = _hashing(os.environ.get(SECRET, ""))
-        return with_keyed_hashing(method, hashing) if hashing else method
-    except ValueError as error:
-        raise CommandError(f"{SECRET}: {error}") from error
+def choice_of(value: str) -> MethodChoice:
+    with _naming("--method"):
+        return MethodChoice.of(value)
 
 
 def choices_of(values: Sequence[str]) -> list[MethodChoice]:
@@ -150,10 +92,38 @@ def choices_of(values: Sequence[str]) -> list[MethodChoice]:
 
     Raises CommandError unless all see Chinese alike.
     """
-    choices = [MethodChoice.of(name) for name in (METHODS if values == ["all"] else values)]
+    choices = [choice_of(name) for name in (METHODS if values == ["all"] else values)]
     if len({choice.simplifies_chinese for choice in choices}) > 1:
         raise CommandError("--method: simplify_chinese must be equal for all methods")
     return choices
+
+
+def methods_of(choice: MethodChoice, create: Creator | None = None) -> list[Method]:
+    """Return the one method of *choice*, or all that *create* makes of its class and arguments."""
+    with _naming("--method"):
+        methods = [choice.method()]
+        if create:
+            methods = list(map(choice.as_it_sees_chinese, create(choice.kind, choice.arguments)))
+    return list(map(_with_secret, methods))
+
+
+def method_of_ledger(ledger: LedgerReader) -> Method | None:
+    """Return the method of the crawls of *ledger*, ``None`` if it is not one of ours."""
+    method = ledger.method
+    if method and ledger.identity.get("simplify_chinese"):
+        with _naming("the ledger's method"):
+            method = method.simplifying_chinese()
+    return method and _with_secret(method)
+
+
+def _with_secret(method: Method) -> Method:
+    """Return *method* with the secret.
+
+    That comes from the environment, since other users can see the arguments of a command.
+    """
+    with _naming(f"{SECRET}:"):
+        hashing = _hashing(os.environ.get(SECRET, ""))
+        return with_keyed_hashing(method, hashing) if hashing else method
 
 
 def extractor_of(name: str) -> Extractor:

@@ -25,9 +25,10 @@ from dedup.calibration import (
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import open_ledger
-from dedup.cli.options import MethodChoice, choices_of
+from dedup.cli.options import choices_of, methods_of
 from dedup.cli.terminal import console, new_table, print_json, progress
 from dedup.lost_text import LostText, lost_with, sequences_of
+from dedup.plugins import MethodChoice
 from dedup.records.tables import json_objects, table_rows
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
@@ -51,16 +52,13 @@ Keys = tuple[str, str]
 def run(options: argparse.Namespace) -> None:
     """Write the table of pairs to judge, or show what its answers say of each threshold."""
     choices = choices_of(options.method)
-    for choice in choices:
-        choice.methods()  # raises for wrong arguments
+    methods = [method for choice in choices for method in methods_of(choice)]
     answers = {} if options.answers is None else _read_answers(options.answers)
     keys, documents = _distinct_pages(options, simplify_chinese=choices[0].simplifies_chinese)
     with progress("pages", len(documents) * len(choices)) as advance:
         candidates = [
-            find_candidates(
-                choice.kind, choice.arguments, documents, advance, choice.methods()[0].hashing
-            )
-            for choice in choices
+            find_candidates(choice.kind, choice.arguments, documents, advance, method.hashing)
+            for choice, method in zip(choices, methods, strict=True)
         ]
     calibration = Calibration(keys, candidates)
     if not calibration.pairs:

@@ -63,7 +63,7 @@ class Method(ABC):
         Raises ValueError if OpenCC is not installed.
         """
         if not find_spec("opencc"):
-            raise ValueError("needs OpenCC: pip install 'scrapy-dedup[opencc]'")
+            raise ValueError("simplify_chinese needs OpenCC: pip install 'scrapy-dedup[opencc]'")
         method = copy(self)
         method.simplifies_chinese = True
         return method

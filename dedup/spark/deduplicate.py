@@ -31,8 +31,7 @@ def deduplicate(
     key: str | None = "url",
     date: str | None = None,
     canonical: str | None = None,
-    method: str | Method | type[Method] = "simhash",
-    args: Mapping[str, Any] | None = None,
+    method: str | Mapping[str, Any] | Method | type[Method] = "simhash",
     min_tokens: int = 20,
     scope: Any = None,
     keep: Any = "first",
@@ -41,7 +40,6 @@ def deduplicate(
     extractor: str | Extractor = "trafilatura",
     page_timeout: float = 30.0,
     secret: str | None = None,
-    simplify_chinese: bool = False,
 ) -> DataFrame:
     """Return *df* with the columns kept, original, distance and verdict.
 
@@ -56,7 +54,8 @@ def deduplicate(
     Exactly one of *text*, *html* and *record* names the column of what is compared: main texts,
     pages of HTML, or records that `sketches` or a crawl has made. *key*, *date* (for *keep* newest)
     and *canonical* name others, the first that of URLs. The other arguments are those of ``dedup
-    scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for.
+    scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for, *method* a
+    dictionary, as in DEDUP_METHOD.
     *page_timeout*: the seconds after which a page of HTML is given up.
 
     *df* is read once, at once: its rows stay with the executors until the result is forgotten.
@@ -68,7 +67,7 @@ def deduplicate(
     columns.check(df)
     if taken := [name for name in df.columns if name in RESULT]:
         raise ValueError(f"the DataFrame has columns of the result already: {', '.join(taken)}")
-    chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
+    chosen = method_of(method, secret)
     reader = reader_of(columns, chosen, extractor, scope, keep, page_timeout)
     rule = rule_of(min_tokens, evidence=evidence)
     own_order = {f"__dedup_order{place}": name for place, name in enumerate(columns.order)}

@@ -1,15 +1,14 @@
 """What is asked of DataFrames: method, rule and preference, checked before any work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
-from dedup.methods.arguments import check_arguments
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class, load_preference, name_of
+from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
 from dedup.preference import CRITERIA, canonical, first, newest
 from dedup.record_field import MadeWith
 from dedup.records import Fields
@@ -21,25 +20,11 @@ from dedup.spark.reading import RowReader, Rows
 from dedup.units import SECONDS_OF_A_DAY
 
 
-def method_of(
-    method: str | Method | type[Method],
-    args: Mapping[str, Any] | None,
-    secret: str | None,
-    *,
-    simplify_chinese: bool,
-) -> Method:
-    """Return the method that these stand for; raises ValueError or TypeError if there is none."""
-    if not isinstance(method, Method):
-        with _naming("method"):
-            kind = load_method_class(method)
-        with _naming("args"):
-            check_arguments(kind, args or {})
-            method = kind(**args or {})
-    elif args:
-        raise ValueError("args are for a method by its name: this one has its own already")
-    if simplify_chinese:
-        method = method.simplifying_chinese()
-    return with_keyed_hashing(method, KeyedHashing(secret)) if secret else method
+def method_of(method: Any, secret: str | None) -> Method:
+    """Return the method that *method* is or describes; raises ValueError if there is none."""
+    with _naming("method"):
+        chosen: Method = method if isinstance(method, Method) else MethodChoice.of(method).method()
+    return with_keyed_hashing(chosen, KeyedHashing(secret)) if secret else chosen
 
 
 @contextmanager

@@ -17,13 +17,11 @@ def sketches(
     text: str | None = None,
     html: str | None = None,
     key: str | None = "url",
-    method: str | Method | type[Method] = "simhash",
-    args: Mapping[str, Any] | None = None,
+    method: str | Mapping[str, Any] | Method | type[Method] = "simhash",
     scope: Any = None,
     extractor: str | Extractor = "trafilatura",
     page_timeout: float = 30.0,
     secret: str | None = None,
-    simplify_chinese: bool = False,
     field: str = "dedup_record",
 ) -> DataFrame:
     """Return *df* with the record of each page in place of its content, in the column *field*.
@@ -32,7 +30,7 @@ def sketches(
     as in Parquet, joined with records of other times, of crawls, too, and given to `deduplicate` as
     *record*, which then says what it would have said of the contents. It is null where a row could
     not be read. The arguments are those of `deduplicate`; of those, the records must have the same
-    *method* with the same *args* and *secret*, and have the *scope* that they were given here.
+    *method* and *secret*, and have the *scope* that they were given here.
 
     Raises ValueError or TypeError for arguments that make no sense.
     """
@@ -41,7 +39,7 @@ def sketches(
     others = [name for name in df.columns if name != columns.content]
     if field in others:
         raise ValueError(f"the DataFrame has a column {field!r} already")
-    chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
+    chosen = method_of(method, secret)
     reader = reader_of(columns, chosen, extractor, scope, page_timeout=page_timeout)
     parts = columns.parts(df.columns if reader.needs_item else ())
     return reader.sketch(df.select(*(column(name) for name in others), *parts), others, field)

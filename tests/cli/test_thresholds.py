@@ -162,7 +162,7 @@ WRONG = [
     ([*SAMPLE, "columns.tsv"], "columns.tsv exists: remove it, or choose another name"),
     (["--sample", "0", "-o", "new"], "--sample must be 1 or more, got 0"),
     ([*SAMPLE, "new", "--method", "x"], "--method must be"),
-    ([*SAMPLE, "new", "--method", '{"name": "simhash", "bits": 1}'], "--method: simhash: bits"),
+    ([*SAMPLE, "new", "--method", '{"name": "simhash", "bits": 1}'], "--method simhash: bits"),
     ([*SAMPLE, "new", "--method", "exact"], "no two of 60 pages are near: nothing to judge"),
     ([*SAMPLE, "new", "--lexicon"], "--lexicon goes with neither"),
     ([*SAMPLE, "new", "--key-field", "name"], "pages.jsonl, line 1: the key 'name' must be a str"),

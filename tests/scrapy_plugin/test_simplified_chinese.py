@@ -69,7 +69,7 @@ def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):
 def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
     with pytest.raises(
-        SettingError, match=r"^DEDUP_METHOD: simplify_chinese needs OpenCC: pip install '"
+        SettingError, match=r"^DEDUP_METHOD: simhash: simplify_chinese needs OpenCC: pip install '"
     ):
         read(DEDUP_METHOD=SIMPLIFYING)
     assert not read(
@@ -78,5 +78,5 @@ def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatc
 
 
 def test_a_wrong_value_is_told_once():
-    with pytest.raises(SettingError, match=r"^DEDUP_METHOD simplify_chinese must be .*'maybe'"):
+    with pytest.raises(SettingError, match=r"^DEDUP_METHOD must have True or False .*'maybe'"):
         read(DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": "maybe"})

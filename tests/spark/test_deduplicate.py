@@ -82,7 +82,7 @@ def test_texts_have_the_verdicts_of_a_scan(spark, tmp_path, keep):
     expected = scanned(tmp_path, rows, fields, method, keep)
     got = deduplicate(
         frame(spark, rows, chooser), text="text", key="place", order_by="place",
-        date="date", method="segments", args={"mode": "paragraphs"}, keep=keep,
+        date="date", method={"name": "segments", "mode": "paragraphs"}, keep=keep,
     )  # fmt: skip
     assert got.columns == ["place", "text", "date", "kept", "original", "distance", "verdict"]
     assert found(got) == expected
@@ -227,12 +227,10 @@ def test_what_makes_no_sense_is_refused(spark):
             "method must be an import path or one of simhash, .*did you mean simhash",
         ),
         ({"text": "text", "page_timeout": 0}, "page_timeout must be from 1 to 86400 seconds, got"),
-        ({"text": "text", "method": SimHash(), "args": {"max_distance": 1}}, "has its own already"),
+        ({"text": "text", "method": {"name": "simhash", "d": 3}}, "method simhash: takes max_dist"),
     ]:
         with pytest.raises(ValueError, match=message):
             deduplicate(df, **options)
-    with pytest.raises(TypeError, match="args takes max_distance"):
-        deduplicate(df, text="text", args={"distance": 3})
     with pytest.raises(ValueError, match="columns of the result already: kept"):
         deduplicate(df.withColumnRenamed("n", "kept"), text="text")
 

@@ -2,22 +2,18 @@
 
 import os
 import pickle
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class, load_preference, name_of
+from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
 from dedup.preference import URL_CRITERIA
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
     SettingError,
-    as_switch,
-    parse_dictionary,
     parse_number,
 )
 from dedup.search import index_for
@@ -43,64 +39,31 @@ def read_method(reader: Reader) -> Method:
 
     Raises SettingError.
     """
-    choice = reader.read("DEDUP_METHOD", Setting({"name": "simhash"}, _parse_method, _show_method))
+    setting = Setting("simhash", MethodChoice.of, lambda _given, choice: choice.shown())
+    choice: MethodChoice = reader.read("DEDUP_METHOD", setting)
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
-    arguments = dict(choice.arguments)
-    if distance is not None and arguments.setdefault("max_distance", distance) != distance:
-        raise SettingError(
-            f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD it is "
-            f"{arguments['max_distance']!r}: set one of them only"
-        )
-    name = choice.name
+    names = "DEDUP_METHOD"
+    if distance is not None:
+        names = "DEDUP_METHOD, DEDUP_MAX_DISTANCE"
+        if choice.arguments.setdefault("max_distance", distance) != distance:
+            raise SettingError(
+                f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD it is "
+                f"{choice.arguments['max_distance']!r}: set one of them only"
+            )
     try:
-        check_arguments(choice.method_class, arguments)
-    except TypeError as error:
-        raise SettingError(f"DEDUP_METHOD, DEDUP_MAX_DISTANCE: {name} {error}") from error
-    try:
-        method: Method = choice.method_class(**arguments)
-    except (TypeError, ValueError) as error:
-        is_distance = distance is not None and "max_distance" in str(error)
-        source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD"
-        raise SettingError(f"{source}: {error}") from error
-    _check_attributes(method, name)
-    reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
-    if secret := os.environ.get("DEDUP_SECRET"):
-        reader.shown["DEDUP_SECRET"] = "set"  # never its value
-        method = _add_secret(method, secret)
-    if not choice.simplifies_chinese:
-        return method
-    try:
-        return method.simplifying_chinese()
+        method = choice.method()
     except ValueError as error:
-        raise SettingError(f"DEDUP_METHOD: simplify_chinese {error}") from error
-
-
-class _Choice(NamedTuple):
-    """A method before it is built."""
-
-    name: str
-    method_class: Any
-    arguments: dict[str, Any]
-    simplifies_chinese: bool
-
-
-def _parse_method(value: Any) -> _Choice:
-    if not isinstance(value, Mapping) and not str(value).lstrip().startswith("{"):
-        loaded = load_method_class(value)
-        return _Choice(name_of(value, loaded), loaded, {}, False)
-    arguments = parse_dictionary(value)
-    if "name" not in arguments:
-        raise ValueError(f'must have the name of the method as "name", got {value!r}')
-    given = arguments.pop("name")
-    loaded = load_method_class(given)
-    simplify = as_switch("simplify_chinese", arguments.pop("simplify_chinese", False))
-    return _Choice(name_of(given, loaded), loaded, arguments, simplify)
-
-
-def _show_method(_given: Any, choice: _Choice) -> Any:
-    simplify = {"simplify_chinese": True} if choice.simplifies_chinese else {}
-    shown = {"name": choice.name, **choice.arguments, **simplify}
-    return choice.name if len(shown) == 1 else shown
+        raise SettingError(f"{names}: {error}") from error
+    _check_attributes(method, choice.name)
+    reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+    secret = os.environ.get("DEDUP_SECRET")
+    if not secret:
+        return method
+    reader.shown["DEDUP_SECRET"] = "set"  # never its value
+    try:
+        return with_keyed_hashing(method, KeyedHashing(secret))
+    except ValueError as error:
+        raise SettingError(f"DEDUP_SECRET: {error}") from error
 
 
 def _parse_distance(value: Any) -> float | None:
@@ -121,13 +84,6 @@ def _check_attributes(method: Method, name: str) -> None:
         index_for(method)
     except TypeError as error:
         raise SettingError(f"DEDUP_METHOD: {error}") from error
-
-
-def _add_secret(method: Method, secret: str) -> Method:
-    try:
-        return with_keyed_hashing(method, KeyedHashing(secret))
-    except ValueError as error:
-        raise SettingError(f"DEDUP_SECRET: {error}") from error
 
 
 def check_for_workers(name: str, plugin: Any) -> None:
