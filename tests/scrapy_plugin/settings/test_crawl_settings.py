@@ -239,9 +239,6 @@ class Incomplete(FingerprintMethod):
         ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain'"),
         ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
         ({"DEDUP_METHOD": {"name": "simhash", "max_distance": 99}}, "simhash: max_distance must"),
-            {"DEDUP_METHOD": {"name": "simhash", "max_distance": 99}},
-            "DEDUP_METHOD: simhash: max_dist",
-        ),
         (
             {"DEDUP_METHOD": {"name": "simhash", "max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
             "DEDUP_MAX_DISTANCE is 2, and in DEDUP_METHOD it is 5",
