@@ -110,7 +110,6 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
         new.upgrade(copy)
         with copy:
             tables.end_sharing(copy)
-            copy.execute("DELETE FROM owners")
             yield copy
 
 

@@ -89,9 +89,8 @@ class SqliteStore(Store):
             self._inode = self.path.stat().st_ino
             with self._file.errors():
                 self._writer = self._closing.enter_context(closing(self._file.connect()))
-                run = None if job is None else tables.unfinished_crawl(self._reader, job)
-                if run is not None:
-                    self.run, self.is_resumed = run, True
+                if unfinished := tables.unfinished_crawl(self._reader, job):
+                    self.run, self.is_resumed = unfinished[0], True
                 self._reset = reset and not self.is_resumed
                 if not self._reset:
                     self._check_identity()

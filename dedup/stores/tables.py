@@ -27,15 +27,9 @@ _SOME_KEYS = "CASE WHEN evidence IS NOT NULL AND (id <= 2000 OR id % 16 = 0) THE
 
 
 def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
-    """Return the one value that *query* selects; raises sqlite3.DatabaseError if there is none."""
-    return _row(file, query, *arguments)[0]
-
-
-def _row(file: sqlite3.Connection, query: str, *arguments: Any) -> tuple[Any, ...]:
+    """Return the one value that *query* selects, ``None`` if there is none."""
     row = file.execute(query, arguments).fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
-    return row  # type: ignore[no-any-return]
+    return row and row[0]
 
 
 def last_page(file: sqlite3.Connection) -> int:
@@ -48,12 +42,13 @@ def has_earlier_pages(file: sqlite3.Connection, crawl: int) -> bool:
     return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_EARLIER})", crawl))
 
 
-def unfinished_crawl(file: sqlite3.Connection, job: str) -> int | None:
-    """Return the number of the last crawl of *job*; ``None`` if it has finished, or without one."""
+def unfinished_crawl(file: sqlite3.Connection, job: str | None) -> tuple[int, int, int] | None:
+    """Return the last crawl of *job*, its run, and where it began, unless it has finished."""
     row = file.execute(
-        "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (job,)
+        "SELECT id, run, position, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1",
+        (job,),
     ).fetchone()
-    return row[0] if row and row[1] != "finished" else None
+    return row[:3] if row and row[3] != "finished" else None
 
 
 def sign(file: sqlite3.Connection) -> None:
@@ -64,17 +59,17 @@ def sign(file: sqlite3.Connection) -> None:
 
 def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
-    for table in ("matches", "pages", "crawls", "texts", "owners"):
+    for table in ("matches", "pages", "crawls", "texts"):
         file.execute(f"DELETE FROM {table}")
     end_sharing(file)
 
 
 def end_sharing(file: sqlite3.Connection) -> None:
-    """Forget what processes that shared the file told each other: pages alone tell what is there.
+    """Forget who shared the file, and what they told each other: pages alone tell what is there.
 
     For whoever adds pages, or changes them, without telling them.
     """
-    for table in ("claims", "events"):
+    for table in ("owners", "claims", "events"):
         file.execute(f"DELETE FROM {table}")
     # The next page has the next number of a page, which an event may have had.
     file.execute(
@@ -197,11 +192,14 @@ def _page_row(page: Commit, crawl: int) -> tuple[Any, ...]:
 
 def page(file: sqlite3.Connection, number: int) -> PageRecord:
     """Return the record of page *number*; raises sqlite3.DatabaseError if there is none."""
-    return PageRecord(*_row(file, f"SELECT {_RECORD} FROM pages WHERE id = ?", number))
+    row = file.execute(f"SELECT {_RECORD} FROM pages WHERE id = ?", (number,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"there is no page {number}")
+    return PageRecord(*row)
 
 
 def preferred(file: sqlite3.Connection, number: int) -> str | None:
-    """Return the preferred key of page *number*; raises sqlite3.DatabaseError if there is none."""
+    """Return the preferred key of page *number*, ``None`` if there is none."""
     key: str | None = value(file, "SELECT preferred FROM pages WHERE id = ?", number)
     return key
 

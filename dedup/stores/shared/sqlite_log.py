@@ -27,7 +27,6 @@ from dedup.stores.shared import sqlite_tables
 from dedup.stores.shared.log import LEASE, Answer, Entry, Found, Joined, Log, Member, Request
 from dedup.stores.sqlite import KIND
 
-_ENTRIES_BETWEEN_PRUNES = 1_000
 _MAY_COME_BACK = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -74,7 +73,6 @@ class SqliteLog(Log):
         # What is being read piece by piece.
         self._readings: set[Generator[Any, None, None]] = set()
         self._identity: dict[str, Any] | None = None
-        self._entries_to_prune = 0
 
     # Taking part.
 
@@ -111,20 +109,9 @@ class SqliteLog(Log):
 
     def _exchange(self, request: Request) -> Answer:
         with self._transaction() as file:
+            self._check_identity(file)  # another process may have reset it, while this one slept
             now = time()
-            if not sqlite_tables.has_lease(file, request.owner, now):
-                self._check_identity(file)  # another process may have reset it
-            try:
-                answer = sqlite_tables.exchange(file, request, now, now + self.lease)
-            except sqlite_tables.LateError as error:
-                raise LedgerError(f"{self.name}: {error}") from error
-            self._entries_to_prune += (
-                len(request.commits) + len(request.releases) + len(answer.made)
-            )
-            if self._entries_to_prune > _ENTRIES_BETWEEN_PRUNES:
-                self._entries_to_prune = 0
-                sqlite_tables.prune(file, now)
-            return answer
+            return sqlite_tables.exchange(file, request, now, now + self.lease)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         return await self._in_time(self._expire, claims)
@@ -142,13 +129,7 @@ class SqliteLog(Log):
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
         with self._transaction() as file:
-            now = time()
-            sqlite_tables.leave(file, owner, reason, report, texts, now)
-            sqlite_tables.prune(file, now)
-            is_last = not sqlite_tables.somebody_shares(file, now)
-        if is_last:
-            with suppress(sqlite3.Error):  # whoever opens the file next does it
-                file.execute("PRAGMA wal_checkpoint")
+            sqlite_tables.leave(file, owner, reason, report, texts, time())
 
     async def close(self) -> None:
         if not self._is_closed:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
+from dedup.sqlite_file import LedgerError
 from dedup.stores import tables
 from dedup.stores.base import Commit, Texts
 from dedup.stores.shared.entries import from_bytes, to_bytes
@@ -16,12 +17,9 @@ KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
 NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
+_EVENTS_BETWEEN_PRUNES = 1_000
 _ROWS_AT_ONCE = 1_000
 _VARIABLES_AT_ONCE = 500
-
-
-class LateError(Exception):
-    """A request came after a later one of the same owner."""
 
 
 # Taking part.
@@ -30,12 +28,6 @@ class LateError(Exception):
 def somebody_shares(file: sqlite3.Connection, now: float) -> bool:
     """Return whether some process has a lease."""
     return bool(tables.value(file, "SELECT EXISTS (SELECT 1 FROM owners WHERE lease > ?)", now))
-
-
-def has_lease(file: sqlite3.Connection, owner: bytes, now: float) -> bool:
-    """Return whether *owner* has a lease."""
-    query = "SELECT EXISTS (SELECT 1 FROM owners WHERE owner = ? AND lease > ?)"
-    return bool(tables.value(file, query, owner, now))
 
 
 def join(
@@ -49,53 +41,33 @@ def join(
 ) -> Joined:
     """Have *member* take part until *lease_end*; *reset*: forget what is there, if that may be."""
     job = member.job and tables.storable(member.job)
-    run, position = _run_to_resume(file, job)
-    is_resumed = run is not None
-    is_reset = reset and not is_resumed and not somebody_shares(file, now)
+    resumed = tables.unfinished_crawl(file, job)
+    is_reset = reset and resumed is None and not somebody_shares(file, now)
     if is_reset:
         tables.clear(file)
         tables.set_identity(file, identity)
-    if run is None:
+    if resumed:
+        _, run, position = resumed
+    else:
         run = _run_of_those_who_share(file, now) or tables.new_run(file)
         position = last_position(file)
     known = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (member.owner,))
-    crawl, turn = known.fetchone() or (None, 0)
-    new = tables.insert_crawl(file, member.spider, job, run=run, position=position, started=now)
-    if crawl is not None:  # the answer did not come
-        file.execute("DELETE FROM crawls WHERE id = ?", (crawl,))
-        file.execute("UPDATE crawls SET id = ? WHERE id = ?", (crawl, new))
-        new = crawl
-    row = member.owner, new, lease_end, turn, last_position(file)
+    before, turn = known.fetchone() or (None, 0)
+    file.execute("DELETE FROM crawls WHERE id = ?", (before,))  # whose answer did not come
+    crawl = tables.insert_crawl(file, member.spider, job, run=run, position=position, started=now)
+    row = member.owner, crawl, lease_end, turn, last_position(file)
     file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
-    return Joined(run, is_resumed, is_reset, position)
-
-
-def _run_to_resume(file: sqlite3.Connection, job: str | None) -> tuple[int | None, int]:
-    """Return the run of the last crawl of *job*, and the position at which that began.
-
-    ``None`` and 0 if it has finished, or without one.
-    """
-    crawl = None if job is None else tables.unfinished_crawl(file, job)
-    if crawl is None:
-        return None, 0
-    [[run, position]] = file.execute("SELECT run, position FROM crawls WHERE id = ?", (crawl,))
-    return run, position
+    return Joined(run, resumed is not None, is_reset, position)
 
 
 def _run_of_those_who_share(file: sqlite3.Connection, now: float) -> int | None:
-    run: int | None = _one(
+    run: int | None = tables.value(
         file,
         "SELECT run FROM owners JOIN crawls ON crawls.id = crawl WHERE lease > ? "
         "ORDER BY crawls.id DESC LIMIT 1",
         now,
     )
     return run
-
-
-def _one(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
-    """Return the one value that *query* selects, ``None`` if there is none."""
-    row = file.execute(query, arguments).fetchone()
-    return row and row[0]
 
 
 def leave(
@@ -111,7 +83,7 @@ def leave(
     claims = [_entry(*row) for row in file.execute(query, (owner,))]
     _append(file, [_end(claim, now, Released(claim.position)) for claim in claims])
     file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
-    crawl = _one(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
+    crawl = tables.value(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
     if crawl is not None:  # else what it took part in is forgotten
         tables.note_end(file, crawl, reason, now)
         if report is not None:
@@ -131,19 +103,19 @@ def last_position(file: sqlite3.Connection) -> int:
 def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: float) -> Answer:
     """Append the entries of *request*, and renew the lease of its owner until *lease_end*.
 
-    Raises LateError if the turn of *request* has passed.
+    Raises LedgerError if the turn of *request* has passed.
     """
     owner, run = request.owner, request.run
     row = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (owner,)).fetchone()
     crawl, turn = row or (None, 0)
     if request.turn <= turn:
-        raise LateError(f"request {request.turn} came after request {turn}")
+        raise LedgerError(f"request {request.turn} came after request {turn}")
     file.execute(
         "REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
         (owner, crawl, lease_end, request.turn, request.seen),
     )
     if crawl is None:  # what it took part in is forgotten, and it goes on
-        crawl = _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
+        crawl = tables.value(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
     entries: list[Entry] = []
     stored: list[Commit] = []
     lost: list[int] = []
@@ -170,6 +142,8 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     tables.note_preferred(file, request.preferred)
     entries += (Entry(0, owner, serial, run, now, claim) for serial, claim in request.claims)
     end = _append(file, entries)
+    if end % _EVENTS_BETWEEN_PRUNES < len(entries):
+        _prune(file, now)
     made = list(range(end - len(request.claims), end))
     return Answer(entries_from(file, request.seen), made, lost)
 
@@ -248,9 +222,9 @@ def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], n
     return min(ends, default=math.inf)
 
 
-def prune(file: sqlite3.Connection, now: float) -> None:
+def _prune(file: sqlite3.Connection, now: float) -> None:
     """Remove events that all know who have a lease, but for the last ones."""
-    seen = _one(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
+    seen = tables.value(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
     first = last_position(file) + 1 - KEPT_EVENTS
     if seen is not None:
         first = min(first, seen)

@@ -57,8 +57,6 @@ class SharedStore(Store):
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._reset = reset
-        # A log that nobody has joined yet cannot be read.
-        self._is_there = True
         self._stored_since = time() - max_age * SECONDS_OF_A_DAY if max_age else 0.0
         self._spider = ""
         self._owner = token_bytes(8)
@@ -82,12 +80,9 @@ class SharedStore(Store):
         Raises StoreDownError or LedgerError.
         """
         found = await self._log.open()
-        self._is_there = found is not None
         self.is_in_use = found is not None and found.is_in_use
-        if found is None:
-            self._reset = False
-        elif self._reset and found.is_in_use:
-            self._reset = False  # the first one of the fleet has done that
+        # Nothing is there, or the first one of a fleet has done that.
+        self._reset = self._reset and found is not None and not found.is_in_use
         if found and not self._reset:
             check_identity(self.name, found.identity, self._identity, is_resumed=False)
 
@@ -102,7 +97,7 @@ class SharedStore(Store):
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
         self._client.pages.begin_run(self.run, self._began_at)
-        self.has_joined = self._is_there = True
+        self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
         self._reset = False
@@ -120,7 +115,7 @@ class SharedStore(Store):
     # From the start.
 
     async def since(self, number: int) -> RecordColumns | None:
-        if self._reset or not self._is_there:
+        if self._reset:
             return None
         try:
             with self._noting_outage():

@@ -24,7 +24,7 @@ from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
 from dedup.stores.base import DuplicateNote, StoreDownError
 from dedup.stores.edit import add_crawl, reindex, restoring
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared import sqlite_log, sqlite_tables
+from dedup.stores.shared import sqlite_tables
 from dedup.stores.shared.log import LEASE, Entry, Found, Member, Request
 from dedup.stores.shared.sqlite_log import SqliteLog
 from dedup.stores.shared.store import SharedStore
@@ -425,7 +425,7 @@ async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
 )
 async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
-    monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
+    monkeypatch.setattr(sqlite_tables, "_EVENTS_BETWEEN_PRUNES", 3)
     crawl_alone(shared.path, record(0), record(1))
     chooser = random.Random(seed)
     processes = [await shared.join() for _ in range(3)]
@@ -475,7 +475,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
 
 async def test_the_events_that_a_process_with_a_lease_has_not_seen_stay(shared, monkeypatch):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
-    monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
+    monkeypatch.setattr(sqlite_tables, "_EVENTS_BETWEEN_PRUNES", 3)
     slow, gone, fast = await shared.join(), await shared.join(SHORT), await shared.join()
     await slow.claim(record(0))
     await gone.exchange()
