@@ -10,6 +10,7 @@ python benchmarks/calibration.py FOLDER/labelled/reuters_a --methods simhash --d
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,18 +88,21 @@ def simulated(
     everything = Calibration(keys, candidates)
     for number, found in enumerate(candidates):
         exact = everything.steps(found, answers)  # of all answers: without uncertainty
-        truth = np.array([[step.precision.mean, step.recall.mean] for step in exact])
-        held, widths, chosen = [], [], []
+        truth = {step.threshold: (step.precision.mean, step.recall.mean) for step in exact}
+        held: dict[float, list[Any]] = {threshold: [] for threshold in truth}
+        widths, chosen = [], []
         for steps in (run[number] for run in runs):
-            bounds = np.array([[step.precision, step.recall] for step in steps])
-            low, high = bounds[..., 1] - 1e-9, bounds[..., 2] + 1e-9
-            held.append((low <= truth) & (truth <= high))
-            widths.append(high - low)
-            if step := recommend(steps):
-                true = truth[steps.index(step)]
-                chosen.append((step.threshold, true[0], step.precision[0], true[1], step.recall[0]))
-        mean, least = np.mean(held, axis=0).mean(axis=0), np.mean(held, axis=0).min(axis=0)
-        width = np.mean(widths, axis=(0, 1))
+            for step in steps:
+                _, low, high = np.array([step.precision, step.recall]).T
+                true = np.array(truth[step.threshold])
+                held[step.threshold].append((low - 1e-9 <= true) & (true <= high + 1e-9))
+                widths.append(high - low)
+            if best := recommend(steps):
+                true = truth[best.threshold]
+                chosen.append((best.threshold, true[0], best.precision[0], true[1], best.recall[0]))
+        of_each = [np.mean(draws, axis=0) for draws in held.values() if draws]
+        mean, least = np.mean(of_each, axis=0), np.min(of_each, axis=0)
+        width = np.mean(widths, axis=0)
         row = [f"{mean[i]:.0%} / {least[i]:.0%}" for i in (0, 1)]
         row.append(f"{width[0]:.2f}, {width[1]:.2f}")
         if chosen:

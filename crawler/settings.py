@@ -7,6 +7,7 @@ NEWSPIDER_MODULE = "crawler.spiders"
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
 DEDUP_FIELDS = {name: name for name in ("text", "title", "language", "coverage", "canonical")}
 DEDUP_REPORT = "reports"
+DEDUP_IGNORE_FIELDS = ["html"]  # of -a save_html=yes: the page decides
 DEDUP_LOG_LEVEL = "INFO"
 # Of copies, the first one is kept: so the better URLs come first.
 DEDUP_PREFER = ["canonical", "https", "clean-url", "newest-version"]

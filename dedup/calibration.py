@@ -136,35 +136,32 @@ class Step(NamedTuple):
 
 
 class _Stratum(NamedTuple):
-    """The number of *pairs* of a stratum, and the answers about them: *judged* is without skips."""
+    """How many *pairs* are in a stratum, and the answers: *judged* is without skips."""
 
+    threshold: float
     pairs: int
     answered: int
     judged: int
     right: int
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], labels: Mapping[Pair, str]) -> "_Stratum":
+    def of(cls, threshold: float, pairs: Sequence[Pair], labels: Mapping[Pair, str]) -> "_Stratum":
         """Count the answers before the first pair without one.
 
         Later pairs were answered for another stratum; with them, the sample would not be random.
         """
         answers = list(takewhile(bool, map(labels.get, pairs)))
         judged = len(answers) - answers.count(SKIP)
-        return cls(len(pairs), len(answers), judged, answers.count(YES))
+        return cls(threshold, len(pairs), len(answers), judged, answers.count(YES))
 
-
-class _Part(NamedTuple):
-    """A stratum, and that which has the answers: its own, or all that are judged as one."""
-
-    stratum: _Stratum
-    sample: _Stratum
+    def joined(self, beyond: "_Stratum") -> "_Stratum":
+        """Return this stratum and the one *beyond* it as one."""
+        return _Stratum(beyond.threshold, *map(sum, zip(self[1:], beyond[1:], strict=True)))
 
     @property
-    def pairs(self) -> float:
+    def weight(self) -> float:
         """How many pairs count: not those of which nobody can tell."""
-        answered = self.sample.answered
-        return self.stratum.pairs * (self.sample.judged / answered if answered else 1.0)
+        return self.pairs * (self.judged / self.answered if self.answered else 1.0)
 
 
 class Calibration:
@@ -205,29 +202,14 @@ class Calibration:
         return sorted(turns, key=lambda pair: (turns[pair], self._place[pair]))[:count]
 
     def steps(self, candidates: Candidates, labels: Mapping[Pair, str]) -> list[Step]:
-        """Return the results of a method at each threshold that adds a pair.
+        """Return the results of a method at each threshold that adds a pair that was judged.
 
         Recall counts the near-duplicates among all pairs that any method finds.
         """
-        strata = {most: pairs for most, pairs in candidates.strata.items() if pairs}
-        own = _parts(strata.values(), labels)
-        others = _parts(self._strata_of_others(candidates), labels)
-        return [
-            self._step(threshold, own[:number], own[number:] + others)
-            for number, threshold in enumerate(strata, 1)
-        ]
-
-    def _step(self, threshold: float, within: list[_Part], beyond: list[_Part]) -> Step:
-        precision, missed = _estimate(within), _estimate(beyond)
-        pairs, rest = (sum(part.pairs for part in parts) for parts in (within, beyond))
-        found = pairs * precision.mean
-        recall = Estimate(
-            _share(found, rest * missed.mean),
-            _share(pairs * precision.low, rest * missed.high),
-            _share(pairs * precision.high, rest * missed.low),
-        )
-        last = within[-1].stratum
-        return Step(threshold, last.pairs, last.judged, last.right, found, precision, recall)
+        own = _strata_of(candidates.strata.items(), labels)
+        unseen = ((math.inf, pairs) for pairs in self._strata_of_others(candidates))
+        others = _strata_of(unseen, labels)
+        return [_step(own[:number], own[number:] + others) for number in range(1, len(own) + 1)]
 
     def _strata_of_others(self, candidates: Candidates) -> Iterator[list[Pair]]:
         """Yield the strata of the other methods without the pairs of *candidates*.
@@ -242,30 +224,40 @@ class Calibration:
                 known.update(chain.from_iterable(other.strata.values()))
 
 
-def _parts(strata: Iterable[Sequence[Pair]], labels: Mapping[Pair, str]) -> list[_Part]:
-    """Return the strata with their samples.
+def _strata_of(
+    strata: Iterable[tuple[float, Sequence[Pair]]], labels: Mapping[Pair, str]
+) -> list[_Stratum]:
+    """Return the strata that have pairs, by their thresholds.
 
     Strata of which nobody has judged a pair are one with the next that was judged, as no nearer
     pairs are less alike; the last of all with the one before.
     """
-    groups: list[list[_Stratum]] = [[]]
-    for stratum in (_Stratum.of(pairs, labels) for pairs in strata):
-        groups[-1].append(stratum)
-        if stratum.judged:
-            groups.append([])
-    unjudged = groups.pop()
-    if not groups:
-        groups.append([])
-    groups[-1] += unjudged
-    parts = []
-    for group in groups:
-        sample = _Stratum(*map(sum, zip(*group, strict=True))) if group else None
-        parts += [_Part(stratum, sample) for stratum in group if sample]
-    return parts
+    found: list[_Stratum] = []
+    for stratum in (_Stratum.of(most, pairs, labels) for most, pairs in strata if pairs):
+        if found and not found[-1].judged:
+            stratum = found.pop().joined(stratum)
+        found.append(stratum)
+    if len(found) > 1 and not found[-1].judged:
+        last = found.pop()
+        found.append(found.pop().joined(last))
+    return found
 
 
-def _estimate(parts: Sequence[_Part]) -> Estimate:
-    """Return the share of near-duplicates among the pairs of *parts*.
+def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
+    precision, missed = _estimate(within), _estimate(beyond)
+    pairs, rest = (sum(stratum.weight for stratum in strata) for strata in (within, beyond))
+    found = pairs * precision.mean
+    recall = Estimate(
+        _share(found, rest * missed.mean),
+        _share(pairs * precision.low, rest * missed.high),
+        _share(pairs * precision.high, rest * missed.low),
+    )
+    last = within[-1]
+    return Step(last.threshold, last.pairs, last.judged, last.right, found, precision, recall)
+
+
+def _estimate(strata: Sequence[_Stratum]) -> Estimate:
+    """Return the share of near-duplicates among the pairs of *strata*.
 
     The bounds are those of a simple sample with the variance of the stratified one, in which the
     shares of samples are smoothed: a few answers that are all yes do not say that all pairs are.
@@ -273,19 +265,18 @@ def _estimate(parts: Sequence[_Part]) -> Estimate:
     Source: Cochran, "Sampling Techniques", 1977, section 5.6; Agresti, Coull, "Approximate Is
     Better than \"Exact\"", American Statistician 52, 1998 (the smoothing).
     """
-    pairs = sum(part.pairs for part in parts)
+    pairs = sum(stratum.weight for stratum in strata)
     mean = smooth = variance = unknown = 0.0
-    # By identity: the counts of two may be equal.
-    for sample in {id(part.sample): part.sample for part in parts}.values():
-        weight = sum(part.pairs for part in parts if part.sample is sample) / (pairs or 1)
-        if not sample.judged:
+    for stratum in strata:
+        weight = stratum.weight / (pairs or 1)
+        if not stratum.judged:
             unknown += weight
             continue
-        share = (sample.right + 1) / (sample.judged + 2)
-        mean += weight * sample.right / sample.judged
+        share = (stratum.right + 1) / (stratum.judged + 2)
+        mean += weight * stratum.right / stratum.judged
         smooth += weight * share
-        left = 1 - sample.answered / sample.pairs
-        variance += weight**2 * left * share * (1 - share) / sample.judged
+        left = 1 - stratum.answered / stratum.pairs
+        variance += weight**2 * left * share * (1 - share) / stratum.judged
     known = 1 - unknown
     if not known or not pairs:
         return Estimate(0.0, 0.0, unknown)

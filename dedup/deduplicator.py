@@ -107,8 +107,9 @@ class Deduplicator:
     def add(self, key: str, text: str = "", *, html: str | None = None) -> Verdict:
         """Return what *text* is among those before, and keep it if that is new or changed.
 
-        *key* is what the verdicts on others call it, such as its URL or number. *html* in place of
-        a text is a page, whose main text is compared. Raises RuntimeError if that fails.
+        *key* is what the verdicts on others call it, such as its URL. *html* in place of a text is
+        a page, whose main text is compared. Raises RuntimeError if that fails, TypeError for a key
+        or a text that is no string.
         """
         page = self._page(text, html)
         return self._add(key, page)
@@ -126,12 +127,14 @@ class Deduplicator:
         return finished(self._detector.find(self._page(text, html).record))
 
     def _page(self, text: str, html: str | None) -> Page:
+        _check_string("a text" if html is None else "html", text if html is None else html)
         if html is not None:
             return self._reader.read_html(html)
         [page] = self._reader.read_texts([text])
         return page
 
     def _add(self, key: str, page: Page) -> Verdict:
+        _check_string("a key", key)
         verdict = self._detector.judge(page.record.under(key, ""))
         if self._store.unpublished >= _AT_ONCE:
             self._write()
@@ -171,6 +174,11 @@ class Deduplicator:
 
 _OF_TEXTS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 """What a crawl with the same method and default settings has in its ledger."""
+
+
+def _check_string(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r:.100}")
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -138,7 +138,7 @@ class Detector:
         record: PageRecord,
         *,
         again: bool = False,
-        own_names: OwnNames = frozenset,
+        own_names: OwnNames = dict,
         own: OwnClaims | None = None,
     ) -> Reservation:
         """Return the verdict on *record*, and claim its content if it is new or changed.
@@ -149,9 +149,9 @@ class Detector:
         threshold, of which the nearest, and of these the oldest, is the original; and one of its
         items says all that the item of *record* says. A page without main text is never a
         duplicate. *again*: the page is to be stored whatever is remembered; it is new, or changed,
-        then. *own_names* returns which values of its item are the page's title or headline. *own*:
-        what was claimed for other items of the page. Raises StoreDownError if a shared store cannot
-        be asked now.
+        then. *own_names* returns which values of its item are the page's title or headline, and
+        their marks. *own*: what was claimed for other items of the page. Raises StoreDownError if a
+        shared store cannot be asked now.
         """
         record, own = storable(record), own or OwnClaims()
         for _ in range(_MOST_TRIES):

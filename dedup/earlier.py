@@ -65,7 +65,7 @@ class EarlierPages:
         return None
 
     def has_changed_item(self, record: PageRecord) -> bool:
-        """Return whether the page has the text that it had, and another item than its only one.
+        """Return whether the page has another item than its only one.
 
         That is news for the page, though another stored page may say the same by chance. The rows
         of a list are not told from each other: whether others say them is asked as ever.
@@ -73,9 +73,7 @@ class EarlierPages:
         pages = self._counting(self._pages)
         items = chain.from_iterable(self._items_of(page.number) for page in pages)
         first_two = list(islice(items, 2))
-        if not record.item or len(first_two) != 1 or record.item in first_two:
-            return False
-        return any(self._counting(self._equal.get(record.digest, ())))
+        return bool(record.item) and len(first_two) == 1 and record.item not in first_two
 
     def replaced_by(
         self, record: PageRecord, met_again: Container[int] = ()

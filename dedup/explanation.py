@@ -144,13 +144,13 @@ class Explanation:
     @cached_property
     def judgements(self) -> list[Comparison]:
         """What all methods say, with their default arguments but for the one that was asked for."""
-        others = [
-            self._judge(kind().with_hashing(self.method.hashing))
+        ours = [
+            self.judgement
+            if name == self.method.name
+            else self._judge(kind().with_hashing(self.method.hashing))
             for name, kind in METHODS.items()
-            if name != self.method.name
         ]
-        place = list(METHODS).index(self.method.name) if self.method.name in METHODS else 0
-        return [*others[:place], self.judgement, *others[place:]]
+        return ours if self.method.name in METHODS else [self.judgement, *ours]
 
     @cached_property
     def _records(self) -> tuple[PageRecord, PageRecord]:

@@ -130,19 +130,15 @@ class LedgerHistory:
             later = range(page.number + 1, self._ledger.last + 1)
             look = view.look(page.record._replace(item=item), versions_of_it.union(later))
             if look.objection:
-                fields = None
-                other = look.page
+                other, fields = look.page, None
                 if differences := self._ledger.differences_of(url):
                     other, fields = next(iter(differences.items()))
-                yield self._event_of_other(
-                    "kept although alike",
-                    "It is kept although its main text matches that of <{}>, page {}: "
-                    f"{look.objection}"
-                    + (f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out." if fields else "."),
-                    other,
-                    objection=look.objection.value,
-                    fields=fields,
-                )
+                its_url = self._ledger.url(other)
+                words = f"It is kept although its main text matches that of <{its_url}>, "
+                words += f"page {other}: {look.objection}"
+                words += f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out" * bool(fields)
+                facts = {"objection": look.objection.value, "fields": fields, "other": its_url}
+                yield Event("kept although alike", f"{words}.", {**facts, "other_page": other})
             elif self._rule.is_short(page.record):
                 words = (
                     f"It has {count_of(page.record.tokens, 'word')}: with fewer than "
@@ -157,19 +153,13 @@ class LedgerHistory:
         scope, within = page.record.scope, method.near_miss_distance
         for match in view.nearest_beyond([page.record], scope, within):
             if match is not None:
-                yield self._event_of_other(
-                    "nearest",
-                    f"The nearest page beyond the threshold {method.max_distance:.4g} is <{{}}>, "
-                    f"page {{}}, at distance {match.distance:.4g}.",
-                    match.page,
-                    distance=match.distance,
-                    threshold=method.max_distance,
+                url = self._ledger.url(match.page)
+                words = (
+                    f"The nearest page beyond the threshold {method.max_distance:.4g} is <{url}>, "
+                    f"page {match.page}, at distance {match.distance:.4g}."
                 )
-
-    def _event_of_other(self, what: str, words: str, number: int, **facts: Any) -> Event:
-        url = self._ledger.url(number)
-        facts |= {"other": url, "other_page": number}
-        return Event(what, words.format(url, number), facts)
+                facts = {"distance": match.distance, "threshold": method.max_distance}
+                yield Event("nearest", words, {**facts, "other": url, "other_page": match.page})
 
     def _view(self, method: Method) -> View:
         view, number = View(method, self._rule), 0

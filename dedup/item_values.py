@@ -6,7 +6,7 @@ An item is dropped only if a stored item of a page that its own repeats says all
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from enum import Enum
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name, digest_of_title, segments_of
-from dedup.record import MOST_VALUES, SIZE_OF_VALUE
+from dedup.evidence import Evidence, digest_of_name, digest_of_title
+from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE
 
 LONG_TEXT = 300
 """A longer text may be the main text of the page: characters."""
@@ -118,11 +118,14 @@ def _members(
 class ItemValues:
     """What an item says: a field and its content as text, by the 8 bytes that stand for each value.
 
-    *is_name* tells of a text whether the page has it for its title or headline.
+    *names*: of those that are the page's own title or headline, what a stored item must have
+    instead: a name of its page in that field. *wholes*: what stands for main texts as they were,
+    which count where the same page is met again.
     """
 
     contents: Mapping[bytes, tuple[str, str]]
-    is_name: Callable[[str], bool] = lambda text: False
+    names: Mapping[bytes, bytes] = field(default_factory=dict)
+    wholes: frozenset[bytes] = frozenset()
 
     @cached_property
     def keys(self) -> frozenset[bytes]:
@@ -131,24 +134,21 @@ class ItemValues:
             return frozenset(self.contents)
         return frozenset([_key("", b"".join(sorted(self.contents)).hex())])
 
-    @cached_property
-    def names(self) -> frozenset[bytes]:
-        """Those of the values that are the page's own title or headline."""
-        named = (key for key, (_, text) in self.contents.items() if self.is_name(text))
-        return frozenset(named) & self.keys
-
     def to_bytes(self) -> bytes:
-        """Return what is stored of it: 8 bytes a value, sorted."""
-        return b"".join(sorted(self.keys))
+        """Return what is stored of it: 8 bytes a value or mark, sorted."""
+        wholes = sorted(self.wholes)[:MOST_VALUES]
+        return b"".join(sorted({*self.keys, *self.names.values(), *wholes}))
 
 
 NOTHING = ItemValues({})
 """What an item says where the page alone decides."""
 
 
-def _key(path: str, text: str) -> bytes:
+def _key(path: str, text: str, *, is_mark: bool = False) -> bytes:
+    """Return what stands for a value, or a mark, in 8 bytes: `values_in` tells them apart."""
     data = f"{path}\0{text}".encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=SIZE_OF_VALUE).digest()
+    first, *others = blake2b(data, digest_size=SIZE_OF_VALUE).digest()
+    return bytes([first | MARK if is_mark else first & ~MARK, *others])
 
 
 class PageOfItem:
@@ -180,15 +180,26 @@ class PageOfItem:
         own host; times within three minutes of its fetch or of the start; the main text, but for
         words that stand nowhere on the page. Raises UnreadableItemError.
         """
-        contents = {}
-        for path, field, content in values:
+        contents: dict[bytes, tuple[str, str]] = {}
+        names: dict[bytes, bytes] = {}
+        wholes = set()
+        for path, name, content in values:
             try:
-                text = self._content_of(content)
+                whole = text = self._content_of(content)
             except Exception as error:  # of the value's own code
-                raise UnreadableItemError(field) from error
-            if text:
-                contents[_key(path, text)] = field, text
-        return ItemValues(contents, self._is_name)
+                raise UnreadableItemError(name) from error
+            if isinstance(content, str) and len(whole) > LONG_TEXT:
+                text = self._other_words(whole)
+                if text != whole:
+                    wholes.add(_key(path, whole, is_mark=True))
+            if not text:
+                continue
+            contents[_key(path, text)] = name, text
+            if self._is_name(text):
+                names[_key(path, text)] = _key(path, "", is_mark=True)
+        return ItemValues(
+            contents, names if len(contents) <= MOST_VALUES else {}, frozenset(wholes)
+        )
 
     def _content_of(self, value: Any) -> str:
         """Return *value* as text with single blanks, empty if it is no content."""
@@ -213,7 +224,7 @@ class PageOfItem:
         if make := _HASHES.get(len(text)):
             is_hash = any(make(u.encode()).hexdigest() == text.lower() for u in self._urls)
             return "" if is_hash else text
-        return self._other_words(text) if len(text) > LONG_TEXT else text
+        return text
 
     def _is_of_fetch(self, value: datetime | float | str) -> bool:
         """Return whether *value* is a time within three minutes of one of the moments."""
@@ -231,7 +242,7 @@ class PageOfItem:
 
     def _other_words(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one."""
-        words = _words(" ".join(_texts_of(text)) if "</" in text else text)
+        words = _words(text)
         if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
@@ -254,17 +265,21 @@ class PageOfItem:
         return "".join("".join(self._texts).casefold().split())
 
     def _is_name(self, text: str) -> bool:
-        """Return whether *text* is the headline, or the title with it, as that of a print view.
+        """Return whether *text* is the headline, or the title and begins or ends with that.
 
-        A title without it may be all that tells the page from others with one headline.
+        As the title of a print view does. A title without the headline may be all that tells the
+        page from others with it.
         """
         names = self._evidence
-        if names is None or len(text) > LONG_TEXT:
+        if names is None or not names.headline + names.title or len(text) > LONG_TEXT:
             return False
         if names.headline and digest_of_name(text) == names.headline:
             return True
-        has_headline = not names.headline or names.headline in segments_of(names.title)
-        return bool(names.title) and has_headline and digest_of_title(text) == names.title
+        if not names.title or digest_of_title(text) != names.title:
+            return False
+        words = text.split()
+        ends = (end for place in range(1, len(words)) for end in (words[:place], words[place:]))
+        return not names.headline or names.headline in map(digest_of_name, map(" ".join, ends))
 
 
 _WORD = re.compile(r"\w+")

@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, Self
 
@@ -100,6 +101,9 @@ def load_preference(known: Mapping[str, Criterion], value: Any) -> Preference:
     Each is a function or names one, by a short name of *known* or an import path. Raises ValueError
     for anything else.
     """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError):
+            value = json.loads(value)
     if isinstance(value, str):
         values: list[Any] = [name.strip() for name in value.split(",") if name.strip()]
     else:

@@ -19,6 +19,8 @@ SIZE_OF_VALUE = 8
 """The bytes of each value in what an item says."""
 MOST_VALUES = 256
 """How many values are told apart; what an item says that has more is one value."""
+MARK = 0x80
+"""The bit in the first byte of what is no value, but says more of one."""
 MOST_TOKENS = 2**63 - 1
 """The most words that a record can say a text has, so that it can be stored."""
 
@@ -92,7 +94,8 @@ class PageRecord(NamedTuple):
             raise error
         if record.evidence is not None and len(record.evidence) != SIZE_OF_EVIDENCE:
             raise error
-        if len(record.item) % SIZE_OF_VALUE or len(record.item) > SIZE_OF_VALUE * MOST_VALUES:
+        # Values, and a mark or two of each.
+        if len(record.item) % SIZE_OF_VALUE or len(record.item) > 3 * SIZE_OF_VALUE * MOST_VALUES:
             raise error
         return record
 
@@ -260,6 +263,14 @@ def keys_of(item: bytes) -> frozenset[bytes]:
     """Return the values of an item as `ItemValues.to_bytes` wrote them, each of 8 bytes."""
     size = SIZE_OF_VALUE
     return frozenset([item[place : place + size] for place in range(0, len(item), size)])
+
+
+def values_in(item: bytes) -> frozenset[bytes]:
+    """Return those of the `keys_of` an item that an item of a stored page must have, too.
+
+    The others are marks: they say what else was said of it.
+    """
+    return frozenset([key for key in keys_of(item) if not key[0] & MARK])
 
 
 def pack_items(items: Iterable[bytes]) -> bytes:

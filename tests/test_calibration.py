@@ -121,9 +121,22 @@ def test_pairs_of_which_nobody_can_tell_do_not_count():
 
 def test_nothing_judged_is_nothing_known():
     candidates = collection([10, 10])
-    steps = Calibration(keys_of(candidates), [candidates]).steps(candidates, {})
-    assert [(step.judged, step.right) for step in steps] == [(0, 0), (0, 0)]
-    assert all(step.precision == (0, 0, 1) for step in steps)
+    [step] = Calibration(keys_of(candidates), [candidates]).steps(candidates, {})
+    assert (step.pairs, step.judged, step.right) == (20, 0, 0)
+    assert step.precision == (0, 0, 1)
+
+
+def test_strata_that_nobody_judged_are_one_with_the_next_and_the_last_with_the_one_before():
+    candidates = collection([10, 20, 30, 40])
+    calibration = Calibration(keys_of(candidates), [candidates])
+    strata = list(candidates.strata.values())
+    judged = [*strata[1], *strata[2]]
+    steps = calibration.steps(candidates, dict.fromkeys(judged, YES))
+    thresholds = list(candidates.strata)
+    # The first has no answer before those of the second, which are none of its own.
+    assert [(step.threshold, step.pairs, step.judged) for step in steps] == [
+        (thresholds[1], 30, 20), (thresholds[3], 70, 30)
+    ]  # fmt: skip
 
 
 def test_without_near_duplicates_none_is_missed():

@@ -32,7 +32,7 @@ from dedup.item_values import (
     has_long_text,
     values_of,
 )
-from dedup.record import MOST_VALUES, SIZE_OF_VALUE, keys_of
+from dedup.record import MOST_VALUES, SIZE_OF_VALUE, keys_of, values_in
 
 URL = "http://a.example/items/7?page=2"
 FOUND = "http://a.example/old"
@@ -426,6 +426,20 @@ class TestTexts:
         few = " ".join(words[: len(words) // 3]) + " x" * LONG_TEXT
         assert of_text(few) == [("text", few)]
 
+    def test_markup_and_scripts_in_it_count_as_words(self):
+        html = f"<p>{MAIN}</p><script>data</script>"
+        assert of_text(html, html) == [("text", "data p script")]
+
+    def test_as_a_whole_it_counts_where_the_page_is_met_again(self):
+        shown = f"{MAIN} now 5 EUR"
+        items = [
+            said({"text": text}, PageOfItem([URL], html=shown, main_text=MAIN))
+            for text in (MAIN, shown)
+        ]
+        assert items[0].keys == items[1].keys == frozenset()
+        assert items[0].to_bytes() != items[1].to_bytes()
+        assert values_in(items[1].to_bytes()) == frozenset()
+
     def test_a_text_that_is_not_long_is_a_value(self):
         short = MAIN[:LONG_TEXT]
         assert of_text(short, main_text=short) == [("text", " ".join(short.split()))]
@@ -453,9 +467,17 @@ class TestNames:
     def test_the_headline_and_a_title_with_it_count_but_are_told(self):
         item = {"title": "The News - Print", "head": ["the  news"], "tag": "News", "a": "else"}
         names = said(item, self.PAGE).names
-        assert names == said({"title": item["title"], "head": item["head"]}, self.PAGE).keys
+        assert names.keys() == said({"title": item["title"], "head": item["head"]}, self.PAGE).keys
         assert len(names) == 2
-        assert names < said(item, self.PAGE).keys
+        assert names.keys() < said(item, self.PAGE).keys
+
+    def test_a_stored_item_must_have_a_name_of_its_page_in_that_field(self):
+        item, other = said({"head": "The News"}, self.PAGE), said({"head": "The News"})
+        [mark] = item.names.values()
+        assert mark in keys_of(item.to_bytes())
+        assert mark not in values_in(item.to_bytes())
+        assert mark not in keys_of(other.to_bytes())
+        assert mark not in keys_of(said({"title": "The News"}, self.PAGE).to_bytes())
 
     def test_a_title_counts_where_it_lacks_the_headline_and_not_where_there_is_none(self):
         title = digest_of_title("More - Print")
@@ -465,11 +487,11 @@ class TestNames:
 
     def test_a_page_without_evidence_has_no_names(self):
         page = PageOfItem([URL], html="<title>News</title><h1>News</h1>")
-        assert said({"title": "News"}, page).names == frozenset()
+        assert said({"title": "News"}, page).names == {}
 
     def test_of_too_many_values_none_is_told_apart(self):
         item = {"head": "The News", "all": list(range(MOST_VALUES))}
-        assert said(item, self.PAGE).names == frozenset()
+        assert said(item, self.PAGE).names == {}
 
 
 SEEN = {

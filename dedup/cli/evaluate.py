@@ -131,12 +131,10 @@ def _read_collections(
     folders: Sequence[Path], extractor: str | None, *, simplify_chinese: bool
 ) -> list[Collection]:
     """Return the collections, named after their folders: with the whole path if two are alike."""
+    extract = None if extractor is None else extractor_of(extractor)
     collections = [
         read_collection(
-            folder,
-            min_tokens=SHORT,
-            extractor=None if extractor is None else extractor_of(extractor),
-            simplify_chinese=simplify_chinese,
+            folder, min_tokens=SHORT, extractor=extract, simplify_chinese=simplify_chinese
         )
         for folder in folders
     ]
@@ -148,12 +146,10 @@ def _read_collections(
 
 
 def _show_results(output: Console, results: Sequence[Evaluation], with_parameter: bool) -> None:
-    table = new_table("collection", "method")
-    for title in (
+    table = new_table("collection", "method", right=(
         *["threshold"] * with_parameter, "found / to find", "precision", "recall", "F1",
         "F1 edited", "text lost", "pages/s", "CPU ms/page", "bytes/page",
-    ):  # fmt: skip
-        table.add_column(title, justify="right")
+    ))  # fmt: skip
     for result in results:
         name = METHODS[result.method].sweep[0] if result.method in METHODS else "max_distance"
         threshold = str(result.parameters.get(name, ""))

@@ -28,7 +28,7 @@ from dedup.cli.options import (
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console, new_table, print_json, show_line
 from dedup.evidence import Evidence, Names
-from dedup.explanation import Comparison, Explanation, Feature, Side
+from dedup.explanation import Comparison, Explanation, Side
 from dedup.extraction import Extraction, Extractor
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.item_values import PageOfItem, values_of
@@ -125,16 +125,14 @@ def _show_events(
 ) -> None:
     show_line(output, url, "bold")
     for source, found in events.items():
-        output.print()
-        show_line(output, source, "bold")
+        _heading(output, source)
         for event in found:
             for line in event.words.split("\n"):
                 show_line(output, line)
         if not found:
             output.print("Nothing is known of it. Pages that were not compared are not in here.")
     if nearest:
-        output.print()
-        show_line(output, "The nearest URLs that are known", "bold")
+        _heading(output, "The nearest URLs that are known")
     for known in nearest:
         show_line(output, f"<{known}>")
 
@@ -293,7 +291,7 @@ def _show(output: Console, explanation: Explanation, notes: Sequence[str]) -> No
 
 def _heading(output: Console, text: str) -> None:
     output.print()
-    output.print(Text(text, style="bold"))
+    show_line(output, text, "bold")
 
 
 def _show_pages(output: Console, explanation: Explanation, notes: Sequence[str]) -> None:
@@ -352,34 +350,33 @@ def _show_features(output: Console, explanation: Explanation) -> None:
         output.print("(none: it looks at the text as a whole, or at nothing in it)")
         return
     both = [feature for feature in features if feature.one and feature.other]
-    unequal = [feature for feature in features if feature.one != feature.other]
+    unequal = sorted(
+        (feature for feature in features if feature.one != feature.other),
+        key=lambda feature: (-abs(feature.one - feature.other), feature.text),
+    )
     one = sum(not feature.other for feature in features)
     other = sum(not feature.one for feature in features)
     line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
     if reweighted := Count(sum(feature.one != feature.other for feature in both)):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
     output.print(line)
-    if len({weight for feature in features for weight in feature[1:]} - {0}) > 1:
-        _show_weights(output, "the heaviest", features[:_FEATURES])
-    if unequal:
-        unequal.sort(key=lambda feature: (-abs(feature.one - feature.other), feature.text))
-        _show_weights(output, "what differs most", unequal[:_FEATURES])
-
-
-def _show_weights(output: Console, title: str, features: Sequence[Feature]) -> None:
-    table = new_table(title, right=("A", "B"))
-    for feature in features:
-        weights = [_number(weight) if weight else "–" for weight in feature[1:]]
-        style = "" if feature.one == feature.other else "yellow"
-        table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
-    output.print()
-    output.print(table)
+    have_weights = len({weight for feature in features for weight in feature[1:]} - {0}) > 1
+    heaviest = features if have_weights else []
+    for title, shown in (("the heaviest", heaviest), ("what differs most", unequal)):
+        table = new_table(title, right=("A", "B"))
+        for feature in shown[:_FEATURES]:
+            weights = [_number(weight) if weight else "–" for weight in feature[1:]]
+            style = "" if feature.one == feature.other else "yellow"
+            table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
+        if shown:
+            output.print()
+            output.print(table)
 
 
 def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None:
     """Show the bits in groups of 8, and mark those that differ below them."""
     _heading(output, f"Fingerprints of {bits} bits, the highest first; "
-        f"{(one ^ other).bit_count()} of them differ")  # fmt: skip
+        f"{Count((one ^ other).bit_count()):of them differs|of them differ}")  # fmt: skip
     width = _ROW_BITS if output.width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
     marks = f"{one ^ other:0{bits}b}".replace("0", " ").replace("1", "^")
     rows = (("A", f"{one:0{bits}b}", "red"), ("B", f"{other:0{bits}b}", "green"), (" ", marks, ""))

@@ -10,13 +10,12 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import check_new
-from dedup.cli.ledgers import ledger_file, name_of_copied, place_of, with_log
+from dedup.cli.ledgers import ledger_file, place_of, with_log
 from dedup.cli.options import add_field, add_method, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
+from dedup.records import Fields, Format, RawRecord, Record, RecordError, format_of
 from dedup.records.tables import json_objects
-from dedup.records.warc import Warc
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.edit import Reindexed, rebuild, reindex
@@ -86,11 +85,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
-    name = name_of_copied(ledger)
     method = None if options.method is None else method_of(options.method)
     scope = scope_of(options.scope)
     with (
-        ledger_file(ledger) as source,
+        ledger_file(ledger) as (source, name),
         _new_file(options, name or "the converted ledger") as target,
         progress("texts", None) as advance,
     ):
@@ -112,7 +110,10 @@ def _rebuild(options: argparse.Namespace) -> None:
     method = method_of(options.method or "simhash")
     reader = FieldReader(method)
     fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
-    feeds = [(path, _records(_feed(path, fields), reader, scope)) for path in options.inputs]
+    feeds = [
+        (path, _records(format_of([path])([path], fields), reader, scope))
+        for path in options.inputs
+    ]
     with _new_file(options, "the new ledger") as target, progress("records", None) as advance:
         done = rebuild(target, method, feeds, advance)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
@@ -137,13 +138,6 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
         file = Path(folder, "pages.sqlite")
         yield file
         with_log(output, lambda log: copy_to_log(file, log, name))
-
-
-def _feed(path: Path, fields: Fields) -> Format:
-    kind = format_of([path])
-    if kind in (Folder, Warc):
-        raise CommandError(f"{path} is no feed: a {kind.name} has no fields")
-    return kind([path], fields)
 
 
 def _records(

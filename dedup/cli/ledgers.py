@@ -39,26 +39,21 @@ def path_of(text: str) -> Path:
 
 
 @contextmanager
-def ledger_file(place: Path | LogUrl) -> Iterator[Path]:
-    """Yield the file of a ledger; that of a shared store is a copy, which is removed afterwards."""
+def ledger_file(place: Path | LogUrl) -> Iterator[tuple[Path, str]]:
+    """Yield the file of a ledger and ""; of a shared store a copy for a while, and its name."""
     if isinstance(place, Path):
-        yield place
+        yield place, ""
         return
     with TemporaryDirectory(prefix="dedup-") as folder:
         copy = Path(folder, "pages.sqlite")
         with_log(place, lambda log: copy_to_ledger(log, copy))
-        yield copy
-
-
-def name_of_copied(place: Path | LogUrl) -> str:
-    """Return what a ledger is called that is read from a copy; "" for a file, which is not."""
-    return place.name if isinstance(place, LogUrl) else ""
+        yield copy, place.name
 
 
 @contextmanager
 def open_ledger(place: Path | LogUrl) -> Iterator[LedgerReader]:
     """Yield the reader of a ledger; that of a shared store reads a copy of it."""
-    with ledger_file(place) as path, LedgerReader(path, name_of_copied(place)) as reader:
+    with ledger_file(place) as (path, name), LedgerReader(path, name) as reader:
         yield reader
 
 

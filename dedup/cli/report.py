@@ -104,9 +104,8 @@ def _show(output: Console, figures: dict[str, Any]) -> None:
             show_line(output, f"{label:12} {value}")
     output.print()
     counts = ("judged", "new", "changed", "unchanged", "exact_duplicates", "near_duplicates")
-    table = new_table("crawl", "run", "spider", "started", "reason")
-    for title in (*counts, "skipped"):
-        table.add_column(title.partition("_")[0], justify="right")
+    titles = (name.partition("_")[0] for name in (*counts, "skipped"))
+    table = new_table("crawl", "run", "spider", "started", "reason", right=titles)
     for crawl in figures["crawls"]:
         pages = crawl["pages"]
         numbers = [pages.get(name) for name in counts]

@@ -113,7 +113,7 @@ class _Restore:
         self._verdicts: Counter[str] = Counter()
         self._groups: set[str | None] = set()
         self._seen: set[bytes] = set()
-        self._repeated = self._stored_already = 0
+        self._left_out: Counter[str] = Counter()
         self._unknown_to_ledger, self._first_unknown = 0, ""
         self.unread: list[UnreadableLine] = []
 
@@ -136,9 +136,9 @@ class _Restore:
                 if not self._is_asked_for(dropped):
                     continue
                 if self._is_repeated(dropped):
-                    self._repeated += 1
+                    self._left_out["they are equal to another one"] += 1
                 elif self._ledger and self._is_stored(dropped):
-                    self._stored_already += 1
+                    self._left_out[f"{self._options.ledger} has their pages as stored"] += 1
                 else:
                     self._verdicts[dropped.verdict] += 1
                     self._groups.add(dropped.original)
@@ -184,10 +184,8 @@ class _Restore:
         verdicts = f" ({', '.join(counts)}; {count_of(len(self._groups), 'group')})"
         total = f"{self._verdicts.total():,} of {count_of(self._items, 'item')} restored"
         yield total + verdicts * bool(self._groups)
-        if self._repeated:
-            yield f"left out, as they are equal to another one: {self._repeated:,}"
-        if self._stored_already:
-            yield f"left out, as {ledger} has their pages as stored: {self._stored_already:,}"
+        for reason, count in self._left_out.items():
+            yield f"left out, as {reason}: {count:,}"
         if self._unknown_to_ledger:
             yield (
                 f"without a record that {ledger} can use, so that a crawl drops them again: "

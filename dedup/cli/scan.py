@@ -113,11 +113,14 @@ def run(options: argparse.Namespace) -> None:
         show_figures(figures, options.output)
 
 
+_MASTER = re.compile(r"(?:local(?:\[.+\])?|yarn|(?:spark|k8s)://.+)?")
+
+
 def _master(text: str) -> str:
     """Return what --spark names: the type of an argument, which also takes what comes next."""
-    if not re.match(r"(local|yarn|(spark|k8s)://|$)", text):
+    if not _MASTER.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}: files stand before it"
+            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}; files come before it"
         )
     return text
 

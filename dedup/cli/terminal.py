@@ -49,11 +49,11 @@ class _Console(Console):
         raise BrokenPipeError  # instead of exit code 1
 
 
-def console(*, quiet: bool = False) -> Console:
-    """Return the console for what people read; a *quiet* one shows nothing."""
+def console() -> Console:
+    """Return the console for what people read."""
     # A file or a pipe has no width; 160 columns keep tables from being truncated.
     width = None if sys.stdout.isatty() else 160
-    return _Console(width=width, highlight=False, quiet=quiet)
+    return _Console(width=width, highlight=False)
 
 
 def show_line(output: Console, line: str, style: str = "") -> None:
@@ -61,9 +61,9 @@ def show_line(output: Console, line: str, style: str = "") -> None:
     output.print(Text(printable(line, None), style), soft_wrap=True)
 
 
-def new_table(*left: str, right: Iterable[str] = (), **options: Any) -> Table:
+def new_table(*left: str, right: Iterable[str] = ()) -> Table:
     """Return a table with columns of these titles, numbers on the *right*."""
-    table = Table(box=None, pad_edge=False, header_style="bold", **options)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for title in left:
         table.add_column(title, overflow="fold")
     for title in right:

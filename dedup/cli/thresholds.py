@@ -249,17 +249,15 @@ def _show(output: Console, results: Sequence[_Result], choices: Sequence[MethodC
 def _show_steps(output: Console, result: _Result) -> None:
     titles = ("pairs", "judged", "right", "found", "precision", "recall", "text lost")
     table = new_table(result.candidates.method.name, right=titles)
-    judged = 0
     for step, lost in zip(result.steps, result.lost, strict=True):
-        judged += step.judged
-        # Without an answer up to here, there is nothing to estimate from.
-        shares = map(_interval, (step.precision, step.recall)) if judged else ("–", "–")
+        # Without an answer, there is nothing to estimate from.
+        shares = map(_interval, (step.precision, step.recall)) if step.judged else ("–", "–")
         table.add_row(
             f"up to {step.threshold:.4g}",
             f"{step.pairs:,}",
             f"{step.judged:,}",
             f"{step.right:,}",
-            f"{step.found:,.0f}" if judged else "–",
+            f"{step.found:,.0f}" if step.judged else "–",
             *shares,
             lost.percent,
             style="bold" if step is result.choice else "",

@@ -103,7 +103,9 @@ _BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[
 
 def digest_of_name(name: str) -> bytes:
     """Return the 4-byte digest of *name* without blanks, in lower case; empty if that is empty."""
-    visible = "".join(normalize("NFC", name).casefold().translate(_INVISIBLE_IN_NAMES).split())
+    if not name.isascii():
+        name = normalize("NFC", name).translate(_INVISIBLE_IN_NAMES)
+    visible = "".join(name.casefold().split())
     if not visible:
         return b""
     # No zero byte, with which it could not be told from none.

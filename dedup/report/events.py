@@ -35,11 +35,10 @@ _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
 # The titles or headlines of a copy and its original: 1 if all that both have differ, else 0, NULL
-# if there are none to compare.
-_RETITLED = (
-    "1 - coalesce(max(copy.title = kept.title, copy.headline = kept.headline), "
-    "copy.title = kept.title, copy.headline = kept.headline)"
-)
+# if there are none to compare. Of titles, the first segment: another may be the name of the site.
+_SAME_TITLE = "substr(copy.title, 1, 4) = substr(kept.title, 1, 4)"
+_SAME_HEADLINE = "copy.headline = kept.headline"
+_RETITLED = f"1 - coalesce(max({_SAME_TITLE}, {_SAME_HEADLINE}), {_SAME_TITLE}, {_SAME_HEADLINE})"
 _KEPT = (
     "pages AS kept ON kept.number = (SELECT min(number) FROM pages WHERE url = copy.original "
     "AND kind IN ('new', 'changed', 'unchanged') AND coalesce(title, headline, name) IS NOT NULL)"

@@ -259,7 +259,9 @@ def _preferred(report: Report) -> Finding | None:
     count = report.preferred.duplicates
     if not report.settings.get("DEDUP_PREFER"):
         return Finding("cleaner", (count,), 'DEDUP_PREFER = ["clean-url"]', "preferred")
-    return Finding("preferred", (count,), 'DEDUP_DUPLICATES = "dropped.jsonl"', "preferred")
+    is_set = report.settings.get("DEDUP_DUPLICATES")
+    setting = "" if is_set else 'DEDUP_DUPLICATES = "dropped.jsonl"'
+    return Finding("preferred", (count,), setting, "preferred")
 
 
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (

@@ -1,12 +1,12 @@
 """In which fields items differ whose pages repeat others."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dedup.item_values import ItemValues
 from dedup.limits import shorten
-from dedup.record import keys_of
+from dedup.record import values_in
 
 _REMEMBERED = 10_000
 _NONE: frozenset[bytes] = frozenset()
@@ -30,18 +30,18 @@ class RememberedItems:
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
-        self._contents: dict[bytes, tuple[str, str]] = {}
+        self._contents: OrderedDict[bytes, tuple[str, str]] = OrderedDict()
 
     def remember(self, item: ItemValues) -> None:
         """Take note of an *item* that is about to be stored."""
         for key, (field, text) in item.contents.items():
             self._contents[key] = field, shorten(text, _LONGEST_VALUE)
         while len(self._contents) > self._most:
-            del self._contents[next(iter(self._contents))]
+            self._contents.popitem(last=False)
 
     def difference(self, item: ItemValues, stored: Iterable[bytes]) -> Difference:
         """Return in what *item* differs from that of the *stored* ones which says most of it."""
-        nearest = max(map(keys_of, stored), key=lambda keys: len(keys & item.keys), default=_NONE)
+        nearest = max(map(values_in, stored), key=lambda keys: len(keys & item.keys), default=_NONE)
         others = dict(self._contents[key] for key in nearest - item.keys if key in self._contents)
         return Difference(
             {

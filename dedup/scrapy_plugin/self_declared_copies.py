@@ -1,7 +1,7 @@
 """Pages that match the very page which they name as their canonical one: copies by their word."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dedup.evidence import Evidence, Objection
 from dedup.preference import are_same_url, canonical_form
@@ -56,12 +56,12 @@ class SelfDeclaredCopies:
             del self._believed[original]
 
 
-def without_names(record: PageRecord, own_names: frozenset[bytes]) -> PageRecord:
+def without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
     """Return *record* without title and headline, which are then not compared.
 
     Nor are *own_names*, those values of its item that are one of these.
     """
     assert record.evidence is not None
     evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"")
-    item = b"".join(sorted(keys_of(record.item) - own_names))
+    item = b"".join(sorted(keys_of(record.item).difference(own_names)))
     return record._replace(evidence=evidence.to_bytes(), item=item)

@@ -201,7 +201,7 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
     Together, they leave for each barred page one with the same content.
     """
     remaining = Counter(crawl.contents.values())
-    barred_urls, barred_contents = set[Url](), set[int]()
+    barred_urls, barred_contents = set[Url](), set[Hashable]()
     advice = []
     for finding in findings:
         deny = None

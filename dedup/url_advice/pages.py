@@ -17,8 +17,12 @@ _PAIRS_AT_ONCE = 1 << 16
 _MOST_CONTENTS = 16
 
 
+class _Unknown:
+    """A content that nobody knows: it is unlike any other."""
+
+
 class Pages:
-    """The URLs of a crawl in alphabetical order, each as written, and their contents, as numbers.
+    """The URLs of a crawl in alphabetical order, each as written, and their contents.
 
     Nearness is not transitive: a may be near b and b near c, but a not near c.
     """
@@ -26,25 +30,20 @@ class Pages:
     def __init__(self, pages: Iterable[tuple[str, Hashable]], near: Near) -> None:
         """Take pairs of a URL and its content, ``None`` if that is unknown; *near*: see `Near`."""
         self.urls: dict[Url, str] = {}
-        self.contents: dict[Url, int] = {}
+        self.contents: dict[Url, Hashable] = {}
         self.by_host: dict[str, list[Url]] = defaultdict(list)
         self._near = near
-        self._neighbours: dict[int, set[int]] = defaultdict(set)
-        self._contents: list[Hashable] = []
-        numbers: dict[Hashable, int] = {}
+        self._neighbours: dict[Hashable, set[Hashable]] = defaultdict(set)
         for text, content in sorted(pages, key=itemgetter(0)):
             if not (url := Url.parse(text)):
                 continue
-            new = len(self._contents)
-            number = new if content is None else numbers.setdefault(content, new)
-            if url in self.urls and self.contents[url] != number:
-                number, content = new, None  # written in two ways, with two contents
-            if number == new:
-                self._contents.append(content)
+            # A URL that is written in two ways may have two contents.
+            if content is None or self.contents.get(url, content) != content:
+                content = _Unknown()
             if url not in self.urls:
                 self.urls[url] = text
                 self.by_host[url.host].append(url)
-            self.contents[url] = number
+            self.contents[url] = content
 
     def evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
         """Return how many URLs of *classes* a crawl could skip, and how many of these agreed.
@@ -52,26 +51,20 @@ class Pages:
         It would fetch one URL of each class.
         """
         contents = [[self.contents[url] for url in urls] for urls in classes if len(urls) > 1]
-        different = (sorted(set(each)) for each in contents)
+        different = map(dict.fromkeys, contents)
         self.compare(
             pair
-            for numbers in different
-            if len(numbers) <= _MOST_CONTENTS
-            for pair in combinations(numbers, 2)
+            for some in different
+            if len(some) <= _MOST_CONTENTS
+            for pair in combinations(some, 2)
         )
         return sum(map(len, contents)) - len(contents), sum(map(self._count_agreeing, contents))
 
-    def compare(self, pairs: Iterable[tuple[int, int]]) -> None:
+    def compare(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> None:
         """Find out which of *pairs* of contents are near each other."""
-        rest = iter(pairs)
-        while batch := list(islice(rest, _PAIRS_AT_ONCE)):
-            by_contents = {
-                (self._contents[a], self._contents[b]): (a, b)
-                for a, b in batch
-                if a != b and None not in (self._contents[a], self._contents[b])
-            }
-            for pair in self._near(by_contents.keys()) if by_contents else ():
-                a, b = by_contents[pair]
+        known = ((a, b) for a, b in pairs if a != b and _Unknown not in (type(a), type(b)))
+        while batch := dict.fromkeys(islice(known, _PAIRS_AT_ONCE)):
+            for a, b in self._near(batch.keys()):
                 self._neighbours[a].add(b)
                 self._neighbours[b].add(a)
 
@@ -80,15 +73,15 @@ class Pages:
         a, b = self.contents[one], self.contents[other]
         return a == b or b in self.neighbours(a)
 
-    def is_in(self, content: int, counts: Mapping[int, int]) -> bool:
+    def is_in(self, content: Hashable, counts: Mapping[Hashable, int]) -> bool:
         """Return whether *counts* has a content that is the same as *content*."""
         return any(counts[near] > 0 for near in (content, *self.neighbours(content)))
 
-    def neighbours(self, content: int) -> Collection[int]:
+    def neighbours(self, content: Hashable) -> Collection[Hashable]:
         """Return the contents that are known to be near *content*, without itself."""
         return self._neighbours.get(content, ())
 
-    def _count_agreeing(self, contents: Sequence[int]) -> int:
+    def _count_agreeing(self, contents: Sequence[Hashable]) -> int:
         """Return how many pages of a class agree with the one that a crawl would fetch.
 
         The result is averaged over the choice of the fetched page and rounded down, so it is all of

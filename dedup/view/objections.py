@@ -6,12 +6,12 @@ from typing import TypeAlias
 from dedup.claim import Claim
 from dedup.evidence import VIEW, KnownNames, Names, Objection, segments_of
 from dedup.evidence_table import EvidenceTable
-from dedup.record import PageRecord, keys_of
+from dedup.record import PageRecord, values_in
 from dedup.rule import MOST_OBJECTIONS, Rule, Witness
 from dedup.scopes import host
 from dedup.view.stored_items import StoredItems
 
-OwnNames: TypeAlias = Callable[[], frozenset[bytes]]
+OwnNames: TypeAlias = Callable[[], Mapping[bytes, bytes]]
 _COST_OF_ITEM = 0.5
 """To compare an item takes so much of what it takes to ask for the evidence of a page."""
 
@@ -31,14 +31,14 @@ class Objections:
         items: StoredItems,
         claims: Mapping[int, Claim],
         record: PageRecord,
-        own_names: OwnNames = frozenset,
+        own_names: OwnNames = dict,
         *,
         finds_parts: bool = False,
     ) -> None:
         """Create it for a *record*; *finds_parts*: of the method by which pages are near.
 
         *items* are those of stored pages, *claims* the open ones by number. *own_names*
-        returns which values of the item are the page's title or headline.
+        returns which values of the item are the page's title or headline, and their marks.
         """
         self._rule = rule
         self._evidence = evidence
@@ -46,7 +46,7 @@ class Objections:
         self._items = items
         self._claims = claims
         self._record = record
-        self.keys = keys_of(record.item)
+        self.keys = values_in(record.item)
         self._own_names = own_names
         self._finds_parts = finds_parts
         self._page: Witness | None = None
@@ -101,14 +101,16 @@ class Objections:
     def _is_said(self, number: int, original: Witness) -> bool:
         """Return whether an item of page *number* says all that the item says.
 
-        But for the page's own title and headline, if both pages have one headline.
+        A name of its own page will do for the page's own title or headline, if both pages have one
+        headline.
         """
         if self._says_all(number, self.keys):
             return True
         if not self._has_headline_of(original):
             return False
         names = self._own_names()
-        return bool(names) and self._says_all(number, self.keys - names)
+        others = self.keys.difference(names).union(names.values())
+        return bool(names) and self._says_all(number, others)
 
     def _says_all(self, number: int, keys: frozenset[bytes]) -> bool:
         claim = self._claims.get(number)

@@ -73,12 +73,13 @@ class View:
         record: PageRecord,
         apart_from: Container[int] = (),
         older_than: float = inf,
-        own_names: OwnNames = frozenset,
+        own_names: OwnNames = dict,
     ) -> Look:
         """Return what *record* is among the stored pages.
 
         Pages with the numbers *apart_from* do not count, nor open claims that are not *older_than*
-        one. *own_names* returns which values of its item are the page's title or headline.
+        one. *own_names* returns which values of its item are the page's title or headline, and
+        their marks.
         """
         objections = self._objections(record, own_names)
 
@@ -90,7 +91,9 @@ class View:
         search = Search(counts, self._claims, objections)
         candidates = []
         if record.digest:
-            candidates = self._equal.with_equal_text(record, lambda: objections.keys - own_names())
+            candidates = self._equal.with_equal_text(
+                record, lambda: objections.keys.difference(own_names())
+            )
 
         def same() -> Match | None:
             if not candidates or not self._rule.demands or record.evidence is None:
@@ -132,7 +135,7 @@ class View:
 
     def objection_to(self, record: PageRecord, number: int) -> Objection | None:
         """Return what would speak against dropping *record* for page *number*, if texts matched."""
-        asked = self._objections(record, frozenset)
+        asked = self._objections(record, dict)
         asked.against(number, is_exact=False)
         return asked.first[0]
 

@@ -295,19 +295,9 @@ def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
     assert "\ud800" not in out
 
 
-def test_chinese_is_compared_by_characters():
+def test_the_differences_of_any_texts_are_shown():
     assert diff("我们在北京大学", "我们在上海大学").plain == "我们在[-北京-]{+上海+}大学"
-
-
-def test_a_line_end_separates_words():
     assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+}"
-
-
-def test_a_long_text_has_a_diff_in_time():
-    one, other = ("word " * 100_000 + end for end in ("a", "b"))
-    start = time.process_time()
-    diff(one, other)
-    assert time.process_time() - start < 30
 
 
 # Where output is written at once, there is nothing to be written at the end.

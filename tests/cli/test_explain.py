@@ -214,7 +214,7 @@ def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
         (["one.txt", "one.txt", "--method", "x"], "--method must be "),
         (
             ["one.txt", "one.txt", "--method", '{"name": "simhash", "bits": 1}'],
-            "--method: simhash: bits must be",
+            "--method simhash: bits must be",
         ),
         (
             ["one.txt", "one.txt", "--extractor", "x"],

@@ -319,6 +319,13 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     assert list(contents(tmp_path)) == ["pages.jsonl"]
 
 
+def test_a_file_is_no_cluster_of_spark(capsys):
+    with pytest.raises(SystemExit):
+        run(capsys, "scan", "--spark", "pages.jsonl", "-o", "unique")
+    error = "must be local[N], yarn, spark://… or k8s://…, got 'pages.jsonl'; files come before it"
+    assert error in capsys.readouterr().err
+
+
 def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
     from dedup.cli import scan
 

@@ -99,7 +99,7 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
 def test_wrong_use_is_told(feed, tmp_path, capsys, monkeypatch):
     method = '{"name": "simhash", "simplify_chinese": 1}'
     _, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", "--method", method)
-    assert "--method: simplify_chinese must be true or false" in told
+    assert "--method must have True or False as simplify_chinese" in told
     monkeypatch.setitem(sys.modules, "opencc", None)
     code, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", *WITH_IT)
     assert code

@@ -233,6 +233,48 @@ def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(tmp
     assert prices == [[str(10 + n) for n in range(COUNT)], ["11"], ["10"], []]
 
 
+def test_a_price_in_the_text_that_is_again_that_of_another_page_is_news(tmp_path: Any):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"price": response.css(".price::text").get()}
+
+    def priced(price: int) -> str:
+        return page(TEXT).replace("</p>", f" Now only <b class=price>{price}</b> EUR today.</p>", 1)
+
+    site, prices = {"/p": priced(5), "/q": priced(5)}, []
+    with served(site) as url:
+        spider = spider_over(f"{url}/p", f"{url}/q", parse=parse)
+        for price in (5, 9, 5, 5):
+            site["/q"] = priced(price)
+            result = crawl(spider, DEDUP_INDEX=str(tmp_path / "pages.sqlite"))
+            prices.append([item["price"] for item in result.items])
+    assert prices == [["5"], ["9"], ["5"], []]
+
+
+def test_pages_whose_mirrors_have_a_name_keep_it():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        has_name = response.url.endswith("q")
+        yield {"name": response.css("h1::text").get()} if has_name else {"place": "here"}
+
+    with served(dict.fromkeys(("/p", "/q"), page(TEXT, title="The lamp"))) as url:
+        result = crawl(spider_over(f"{url}/p", f"{url}/q", parse=parse))
+    assert result.items == [{"place": "here"}, {"name": "The lamp"}]
+
+
+def test_html_says_what_stands_in_its_scripts(tmp_path: Any):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"html": response.text}
+
+    site = {
+        f"/{n}": page(TEXT).replace("</body>", f'<script>{{"price": {n}0}}</script></body>')
+        for n in range(3)
+    }
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), parse=parse)
+        assert [
+            len(crawl(spider, DEDUP_INDEX=str(tmp_path / "pages.sqlite")).items) for _ in range(2)
+        ] == [3, 0]
+
+
 def test_a_changed_item_is_told_as_a_changed_page(tmp_path: Any):
     settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
     site = offers()

@@ -201,7 +201,7 @@ def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, targe
         (["a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
         (["empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
         (["missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
-        ([".", "-o", "new.sqlite"], "is no feed"),
+        ([".", "-o", "new.sqlite"], "no item has a record of simhash"),
         (["a.jsonl", "-o", "old.sqlite"], "exists: remove it, or choose another name"),
     ],
 )

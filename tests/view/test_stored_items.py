@@ -21,7 +21,7 @@ from dedup.view.view import View
 
 
 def value(number):
-    return Random(number).randbytes(8)
+    return Random(number).getrandbits(63).to_bytes(8)  # with the bit of marks, it would be one
 
 
 def item(*numbers):

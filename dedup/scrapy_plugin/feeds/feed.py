@@ -92,7 +92,7 @@ class Feed:
         if self._is_appended_to and not self._is_checked and appending.is_document(self.slot):
             logger.warning(
                 "Items are appended to %s as another document, and few readers accept two in one "
-                "file: use JSON lines or CSV, or overwrite it (-O)",
+                "file: use JSON lines or CSV, or a file of its own for each crawl",
                 self.slot.uri,
             )
         self._is_checked = True

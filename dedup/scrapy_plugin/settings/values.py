@@ -1,5 +1,6 @@
 """The kinds of values that settings have: what is accepted, and what becomes of it."""
 
+import json
 import logging
 import math
 import os
@@ -193,11 +194,14 @@ def _parse_fields(value: Any) -> dict[str, Any]:
 
 
 def names_of_fields() -> Setting:
-    """A list of names of items' fields, also with commas between them; none by default."""
+    """A list of names of items' fields, also as JSON, or with commas between them."""
     return Setting([], _parse_names, lambda _given, parsed: sorted(parsed))
 
 
 def _parse_names(value: Any) -> frozenset[str]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError):
+            value = json.loads(value)
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list | tuple | set | frozenset) or not all(
         isinstance(name, str) for name in names
