@@ -242,7 +242,7 @@ class PageOfItem:
 
     def _other_words(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one."""
-        words = _words(text)
+        words = _words(" ".join(_texts_of(text, shown=False)) if "</" in text else text)
         if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
@@ -296,15 +296,17 @@ _HASHES: dict[int, Callable[[bytes], Any]] = {
 }
 
 
-def _texts_of(html: str) -> list[str]:
+def _texts_of(html: str, *, shown: bool = True) -> list[str]:
     """Return the pieces of text in *html*: tags part them, also those within a word.
 
-    What stands in scripts only is no text of the page: it may be the data of another one.
+    What stands in scripts and attributes only is not *shown*: it may be the data of another page.
     """
     from lxml import etree  # which commands do without
     from parsel import Selector
 
     root = Selector(html).root
+    if not shown:
+        return [*root.itertext(), *root.xpath("//@*")]
     hidden = etree.Comment, "script", "style", "noscript", "template"
     etree.strip_elements(root, *hidden, with_tail=False)
     return list(root.itertext())

@@ -426,9 +426,9 @@ class TestTexts:
         few = " ".join(words[: len(words) // 3]) + " x" * LONG_TEXT
         assert of_text(few) == [("text", few)]
 
-    def test_markup_and_scripts_in_it_count_as_words(self):
-        html = f"<p>{MAIN}</p><script>data</script>"
-        assert of_text(html, html) == [("text", "data p script")]
+    def test_attributes_and_scripts_in_it_count_as_words(self):
+        html = f"<p data-price=5>{MAIN}</p><script>data</script><!-- hushed -->"
+        assert of_text(html, html) == [("text", "5 data")]
 
     def test_as_a_whole_it_counts_where_the_page_is_met_again(self):
         shown = f"{MAIN} now 5 EUR"
