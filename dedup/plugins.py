@@ -65,7 +65,9 @@ class MethodChoice(NamedTuple):
         try:
             check_arguments(self.kind, self.arguments)
             return self.as_it_sees_chinese(self.kind(**self.arguments))
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            raise ValueError(f"{self.name} {error}") from error
+        except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from error
 
     def as_it_sees_chinese(self, method: Method) -> Method:

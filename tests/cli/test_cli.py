@@ -152,7 +152,7 @@ WRONG = [
     (["evaluate", "news", "--method", "{" * 10**5], "--method must be a dict or one in JSON, got"),
     (
         ["evaluate", "news", "--method", '{"name": "simhash", "bts": 1}'],
-        "--method simhash: takes max_distance, features,",
+        "--method simhash takes max_distance, features,",
     ),
     (
         ["evaluate", "news", "--method", '{"name": "simhash", "bits": 1}'],

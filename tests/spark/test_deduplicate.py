@@ -227,7 +227,7 @@ def test_what_makes_no_sense_is_refused(spark):
             "method must be an import path or one of simhash, .*did you mean simhash",
         ),
         ({"text": "text", "page_timeout": 0}, "page_timeout must be from 1 to 86400 seconds, got"),
-        ({"text": "text", "method": {"name": "simhash", "d": 3}}, "method simhash: takes max_dist"),
+        ({"text": "text", "method": {"name": "simhash", "d": 3}}, "method simhash takes max_dist"),
     ]:
         with pytest.raises(ValueError, match=message):
             deduplicate(df, **options)
