@@ -171,6 +171,7 @@ class PageOfItem:
         self._moments = moments
         self._html = html
         self._evidence = evidence
+        self._title_has_headline: bool | None = None  # until somebody asks
         self.main_text = main_text
 
     def what_says(self, values: Iterable[Value]) -> ItemValues:
@@ -186,13 +187,13 @@ class PageOfItem:
         for path, name, content in values:
             try:
                 whole = text = self._content_of(content)
+                if isinstance(content, str) and len(whole) > LONG_TEXT:
+                    text = self._other_words(whole)
             except Exception as error:  # of the value's own code
                 raise UnreadableItemError(name) from error
-            if isinstance(content, str) and len(whole) > LONG_TEXT:
-                text = self._other_words(whole)
-                if text != whole:
-                    wholes.add(_key(path, whole, is_mark=True))
-            if not text:
+            if text != whole:
+                wholes.add(_key(path, whole, is_mark=True))
+            if not text or _key(path, text) in contents:
                 continue
             contents[_key(path, text)] = name, text
             if self._is_name(text):
@@ -275,11 +276,13 @@ class PageOfItem:
             return False
         if names.headline and digest_of_name(text) == names.headline:
             return True
-        if not names.title or digest_of_title(text) != names.title:
-            return False
-        words = text.split()
-        ends = (end for place in range(1, len(words)) for end in (words[:place], words[place:]))
-        return not names.headline or names.headline in map(digest_of_name, map(" ".join, ends))
+        is_title = bool(names.title) and digest_of_title(text) == names.title
+        if is_title and self._title_has_headline is None:
+            words = text.split()
+            ends = (end for place in range(1, len(words)) for end in (words[:place], words[place:]))
+            found = map(digest_of_name, map(" ".join, ends))
+            self._title_has_headline = not names.headline or names.headline in found
+        return is_title and bool(self._title_has_headline)
 
 
 _WORD = re.compile(r"\w+")
@@ -304,7 +307,8 @@ def _texts_of(html: str, *, shown: bool = True) -> list[str]:
     from lxml import etree  # which commands do without
     from parsel import Selector
 
-    root = Selector(html).root
+    # Neither taken for JSON, nor refused for half a character.
+    root = Selector(html.encode("utf-8", "replace").decode(), type="html").root
     if not shown:
         return [*root.itertext(), *root.xpath("//@*")]
     hidden = etree.Comment, "script", "style", "noscript", "template"

@@ -57,6 +57,8 @@ def lock_to_share(file: SqliteFile, identity: Mapping[str, Any] | None = None) -
     while identity is not None and not file.path.exists() and time.monotonic() < until:
         with suppress(LedgerInUseError), lock(file):
             file.make(identity)
+            break
+        time.sleep(0.05)
     try:
         with _locked(file, "BEGIN", _SECONDS_TO_WAIT):
             yield
@@ -82,20 +84,34 @@ def _locked(file: SqliteFile, begin: str, seconds: float) -> Iterator[Path]:
     """
     path = Path(f"{file.path}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        held = sqlite3.connect(path, timeout=seconds, isolation_level=None, check_same_thread=False)
+        while (held := _take(path, begin, seconds)) is None:
+            pass
     except (OSError, sqlite3.Error) as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise _HeldError from error
         raise _creation_error(file, error) from error
     with closing(held):
-        try:
-            held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
-            held.execute(begin)
-            held.execute("SELECT * FROM sqlite_master").fetchall()
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                raise _HeldError from error
-            raise _creation_error(file, error) from error
         yield path
+
+
+def _take(path: Path, begin: str, seconds: float) -> sqlite3.Connection | None:
+    """Return the connection that has the lock; ``None`` if its file was removed meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    before = path.stat()
+    held = sqlite3.connect(path, timeout=seconds, isolation_level=None, check_same_thread=False)
+    try:
+        held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
+        held.execute(begin)
+        held.execute("SELECT * FROM sqlite_master").fetchall()
+        with suppress(FileNotFoundError):
+            if os.path.samestat(before, path.stat()):
+                return held
+    except BaseException:
+        held.close()
+        raise
+    held.close()
+    return None
 
 
 def _creation_error(file: SqliteFile, error: Exception) -> LedgerError:

@@ -62,7 +62,7 @@ class PageRecord(NamedTuple):
         values["sketch"] = None if self.sketch is None else b64encode(self.sketch).decode("ascii")
         values["evidence"] = None if self.evidence is None else self.evidence.hex()
         if self.item:
-            values["item"] = b64encode(self.item).decode("ascii")
+            values["says"] = b64encode(self.item).decode("ascii")
         return {**values, "binary": True} if self.is_binary else values
 
     @classmethod
@@ -79,7 +79,7 @@ class PageRecord(NamedTuple):
                 None if sketch is None else b64decode(sketch, validate=True),
                 None if evidence is None else bytes.fromhex(evidence),
                 values.get("binary", False),
-                b64decode(values.get("item", ""), validate=True),
+                b64decode(values.get("says", ""), validate=True),
             )
             is_as_written = record.as_json() == values
         except (AttributeError, KeyError, TypeError, ValueError) as cause:

@@ -97,7 +97,7 @@ class FieldReader:
                     "arguments or secret, or simplified Chinese in one of them only"
                 )
             own = {name: value for name, value in values.items() if name != "made_with"}
-            for name in ("binary", "item"):
+            for name in ("binary", "says"):
                 if own.get(name, True) is None:  # a table has null where there is none
                     del own[name]
             record = PageRecord.of_json(own)

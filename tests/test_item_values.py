@@ -11,6 +11,7 @@ from enum import Enum, IntEnum, StrEnum
 from fractions import Fraction
 from hashlib import md5, sha1, sha256
 from pathlib import PurePosixPath
+from time import process_time
 from uuid import UUID
 
 import attrs
@@ -429,6 +430,19 @@ class TestTexts:
     def test_attributes_and_scripts_in_it_count_as_words(self):
         html = f"<p data-price=5>{MAIN}</p><script>data</script><!-- hushed -->"
         assert of_text(html, html) == [("text", "5 data")]
+
+    @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])
+    def test_any_text_that_mentions_tags_is_read(self, text):
+        long = text + "x" * LONG_TEXT
+        assert of_text(long) == [("text", long)]
+
+    def test_a_title_is_looked_at_once_however_often_it_is_said(self):
+        title = " ".join("a" * 140)
+        names = digest_of_title(title), digest_of_name("The News")
+        page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, *names))
+        start = process_time()
+        said({"links": [title] * 20_000}, page)
+        assert process_time() - start < 5
 
     def test_as_a_whole_it_counts_where_the_page_is_met_again(self):
         shown = f"{MAIN} now 5 EUR"

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import ledgers
@@ -44,6 +46,20 @@ def test_a_lock_goes_where_nothing_was_made(tmp_path):
         with pytest.raises(LedgerInUseError, match="is in use: one crawl at a time"), lock(file):
             pass
     assert list(file.path.parent.iterdir()) == []
+
+
+def test_who_waits_for_a_lock_that_goes_takes_the_next_one(tmp_path):
+    """Else one who waited for the file that was removed would be beside one with a new file."""
+    file = SqliteFile(tmp_path / "pages.sqlite", KIND)
+    sharing = lock_to_share(file)
+    with ThreadPoolExecutor() as threads:
+        with lock(file):
+            waiter = threads.submit(sharing.__enter__)
+            time.sleep(0.3)
+        waiter.result(20)
+        with pytest.raises(LedgerInUseError), lock(file):
+            pass
+    sharing.__exit__(None, None, None)
 
 
 def test_a_file_that_is_opened_alone_is_made_and_stays_locked(path):

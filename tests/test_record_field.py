@@ -88,9 +88,9 @@ def test_a_fingerprint_of_too_many_bits_is_damage():
         ({"sketch": "no base64!"}, "is damaged"),
         ({"sketch": 17}, "is damaged"),
         ({"binary": "yes"}, "is damaged"),
-        ({"item": "no base64!"}, "is damaged"),
-        ({"item": "YSB2YWx1ZQ=="}, "is damaged"),
-        ({"item": 17}, "is damaged"),
+        ({"says": "no base64!"}, "is damaged"),
+        ({"says": "YSB2YWx1ZQ=="}, "is damaged"),
+        ({"says": 17}, "is damaged"),
         ({"parts": "07"}, "is damaged"),
         ({"scope": "a" * (LONGEST_URL + 1)}, "is damaged"),
     ],
@@ -138,7 +138,7 @@ def test_what_the_item_says_stands_in_the_record():
     method = METHODS["simhash"]()
     record = record_of(method)._replace(item=b"a value!another!")
     values = written(method, record)
-    assert values["item"] == "YSB2YWx1ZSFhbm90aGVyIQ=="
+    assert values["says"] == "YSB2YWx1ZSFhbm90aGVyIQ=="
     [found] = read(method, values)
     assert found.record == record
 
@@ -146,8 +146,8 @@ def test_what_the_item_says_stands_in_the_record():
 def test_an_item_that_says_nothing_may_be_null_as_in_a_table():
     method = METHODS["simhash"]()
     values = written(method)
-    assert "item" not in values
-    [found] = read(method, {**values, "item": None, "binary": None})
+    assert "says" not in values
+    [found] = read(method, {**values, "says": None, "binary": None})
     assert found.record == record_of(method)
 
 

@@ -148,6 +148,8 @@ def preference_of(names: str) -> tuple[Preference, str | None]:
             # The colon of an import path is its own.
             criteria.append(name if "." in criterion else criterion)
             if colon and criterion == "newest":
+                if date is not None:
+                    raise ValueError(f"newest is there twice, got {names!r}")
                 date = field
             elif colon and criterion in CRITERIA:
                 raise ValueError(f"{criterion} takes no field, got {name!r}")

@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
         if not path.is_file():
             raise CommandError(f"{path} is no file")
     output = sys.stdout.buffer
+    if path := next((path for path in options.dropped if _is_output(path, output)), None):
+        raise CommandError(f"{path} is read: write to another file")
     if options.ledger and _keeps_nothing(output):
         raise CommandError("--ledger takes the items for stored: write them to a file (>> FILE)")
     restore = _Restore(options)
@@ -77,6 +79,13 @@ def run(options: argparse.Namespace) -> int:
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)
     return 1 if restore.unread else 0
+
+
+def _is_output(path: Path, output: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(output.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def _keeps_nothing(output: BinaryIO) -> bool:

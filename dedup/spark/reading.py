@@ -39,7 +39,7 @@ _READ = pa.schema([
 _STRINGS = dict.fromkeys(MadeWith._fields, pa.string())
 _FIELD = pa.struct({
     "key": pa.string(), "scope": pa.string(), "tokens": pa.int64(), "digest": pa.string(),
-    "sketch": pa.string(), "evidence": pa.string(), "binary": pa.bool_(), "item": pa.string(),
+    "sketch": pa.string(), "evidence": pa.string(), "binary": pa.bool_(), "says": pa.string(),
     "made_with": pa.struct(_STRINGS),
 })  # fmt: skip
 

@@ -183,7 +183,7 @@ def test_an_item_that_is_yielded_again_with_another_page_has_the_record_of_that(
         run.crawl()
     first, second = map(json.loads, run.feed.read_text().splitlines())
     assert [item[FIELD]["key"] for item in (first, second)] == [f"{url}/a", f"{url}/other"]
-    said = [len(b64decode(item[FIELD].get("item", ""))) for item in (first, second)]
+    said = [len(b64decode(item[FIELD].get("says", ""))) for item in (first, second)]
     assert said == [0, 8]  # the path of the first page, and neither its own nor the first record
     assert first[FIELD]["digest"] != second[FIELD]["digest"]
 
@@ -233,7 +233,7 @@ def test_a_chain_has_what_it_says_in_its_record_and_is_known_again(tmp_path: Pat
         assert len(run.crawl().items) == 3
         known = run.known()
         records = [item[FIELD] for item in run.items]
-        assert len({record["item"] for record in records}) == 3
+        assert len({record["says"] for record in records}) == 3
         assert len({record["digest"] for record in records}) == 1
         assert run.rebuild() == 0
         assert run.known() == known

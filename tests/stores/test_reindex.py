@@ -122,9 +122,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_of_titles(
-    crawled, tmp_path
-):
+def test_a_ledger_of_version_8_is_read_and_its_items_are_stored_once_more(crawled, tmp_path):
     url, ledger, _ = crawled
     new = tmp_path / "new.sqlite"
     with closing(sqlite3.connect(ledger)) as file, file:
@@ -137,6 +135,17 @@ def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
+    assert again(url, new)[0]
+    assert again(url, new)[0] == []
+
+
+def test_a_ledger_of_version_9_is_read_and_its_items_are_stored_once_more(crawled, tmp_path):
+    url, ledger, _ = crawled
+    new = tmp_path / "new.sqlite"
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("PRAGMA user_version = 9")
+    assert main(["ledger", str(ledger), "-o", str(new)]) == 0
+    assert again(url, new)[0]
     assert again(url, new)[0] == []
 
 

@@ -236,12 +236,12 @@ def test_another_programs_database_is_refused(path):
         SqliteStore(path, IDENTITY)
 
 
-@pytest.mark.parametrize("version", [1, 2, 5, 10])
+@pytest.mark.parametrize("version", [1, 2, 5, 11])
 def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
     with pytest.raises(
-        LedgerError, match=f"ledger of version {version}.*needs version 9; use another"
+        LedgerError, match=f"ledger of version {version}.*needs version 10; use another"
     ):
         SqliteStore(path, IDENTITY)
 

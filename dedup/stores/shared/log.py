@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.base import DuplicateNote, Texts
 
-FORMAT = 4
+FORMAT = 5
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""

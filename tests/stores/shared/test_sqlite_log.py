@@ -757,7 +757,7 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, conten
 async def test_a_ledger_of_another_version_is_refused(shared):
     crawl_alone(shared.path)
     shared.query("PRAGMA user_version = 5")
-    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 9"):
+    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 10"):
         await shared.log().open()
 
 
