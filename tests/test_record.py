@@ -64,8 +64,8 @@ def test_a_record_without_one_of_its_values_is_refused(name):
         ("sketch", "a"), ("sketch", "YW I="), ("sketch", "é"), ("sketch", 0), ("sketch", []),
         ("evidence", ""), ("evidence", "00" * 36), ("evidence", "0g" * 37), ("evidence", 0),
         ("sketch", "YWJ="), ("binary", None), ("binary", 1), ("binary", "true"),
-        ("item", None), ("item", ""), ("item", 1), ("item", "é"), ("item", ["YWJj"]),
-        ("item", "YSB2YWx1ZQ=="), ("item", "YSB2YWx1ZSE"), ("item", "YSB2YWx1ZSEh"),
+        ("says", None), ("says", ""), ("says", 1), ("says", "é"), ("says", ["YWJj"]),
+        ("says", "YSB2YWx1ZQ=="), ("says", "YSB2YWx1ZSE"), ("says", "YSB2YWx1ZSEh"),
     ],
 )  # fmt: skip
 def test_a_record_with_another_value_is_refused(name, value):
@@ -87,7 +87,7 @@ def test_what_is_no_object_is_refused(written):
         PageRecord.of_json(written)
 
 
-@given(st.sampled_from([*WRITTEN, "binary", "item"]), JSON)
+@given(st.sampled_from([*WRITTEN, "binary", "says"]), JSON)
 def test_a_record_with_any_value_is_refused_or_is_as_it_was_written(name, value):
     values = {**WRITTEN, name: value}
     try:
@@ -99,9 +99,9 @@ def test_a_record_with_any_value_is_refused_or_is_as_it_was_written(name, value)
 
 def test_what_an_item_says_is_written_only_if_it_says_something():
     record = PageRecord.of_json(WRITTEN)
-    assert (record.item, "item" in record.as_json()) == (b"", False)
+    assert (record.item, "says" in record.as_json()) == (b"", False)
     written = record._replace(item=b"a value!another!").as_json()
-    assert written == {**WRITTEN, "item": "YSB2YWx1ZSFhbm90aGVyIQ=="}
+    assert written == {**WRITTEN, "says": "YSB2YWx1ZSFhbm90aGVyIQ=="}
 
 
 @given(st.lists(ITEMS | st.just(bytes(SIZE_OF_VALUE * 300)), max_size=4))
