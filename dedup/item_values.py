@@ -193,11 +193,12 @@ class PageOfItem:
                 raise UnreadableItemError(name) from error
             if text != whole:
                 wholes.add(_key(path, whole, is_mark=True))
-            if not text or _key(path, text) in contents:
+            key = _key(path, text)
+            if not text or key in contents:
                 continue
-            contents[_key(path, text)] = name, text
+            contents[key] = name, text
             if self._is_name(text):
-                names[_key(path, text)] = _key(path, "", is_mark=True)
+                names[key] = _key(path, "", is_mark=True)
         return ItemValues(
             contents, names if len(contents) <= MOST_VALUES else {}, frozenset(wholes)
         )

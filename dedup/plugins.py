@@ -103,20 +103,28 @@ def load_preference(known: Mapping[str, Criterion], value: Any) -> Preference:
     Each is a function or names one, by a short name of *known* or an import path. Raises ValueError
     for anything else.
     """
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
-            value = json.loads(value)
-    if isinstance(value, str):
-        values: list[Any] = [name.strip() for name in value.split(",") if name.strip()]
-    else:
-        values = list(value) if isinstance(value, list | tuple) else [value]
+    values = list_in(value)
     criteria = []
-    for one in values:
+    for one in values if isinstance(values, list | tuple) else [values]:
         criterion = _load(known, one)
         if not callable(criterion) or isinstance(criterion, type):
             raise ValueError(f"must be functions or names of them, got {one!r}")
         criteria.append((name_of(one, criterion), criterion))
     return Preference(criteria)
+
+
+def list_in(value: Any) -> Any:
+    """Return the list that a string writes, as JSON or with commas; anything else as it is.
+
+    >>> list_in("a, b,"), list_in('["a", "b"]'), list_in(("a",))
+    (['a', 'b'], ['a', 'b'], ('a',))
+    """
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        with suppress(ValueError):
+            return json.loads(value)
+    return [name.strip() for name in value.split(",") if name.strip()]
 
 
 def name_of(given: Any, loaded: Any) -> str:

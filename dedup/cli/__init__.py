@@ -33,6 +33,14 @@ COMMANDS = {
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
+_OLD_NAMES = {
+    "calibrate": "evaluate --sample, then evaluate --answers",
+    "lexicon": "evaluate --lexicon",
+    "reindex": "ledger",
+    "stats": "report",
+    "why": "explain URL --ledger LEDGER",
+}
+
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
@@ -118,7 +126,9 @@ def _discard_output() -> None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        if wrong := _WRONG_CHOICE.search(message):
+        if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
+            message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
+        elif wrong:
             near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
             message += f"; did you mean {near[0]!r}?" if near else ""
         super().error(_printable(message))

@@ -60,7 +60,7 @@ _HAS_CHROME_ROLE = " or ".join(f"@role='{role}'" for role in _CHROME_ROLES)
 _CHROME_TAGS = (
     "nav|header|footer|aside|menu|select|button|textarea"
     f"|div[@role][{_HAS_CHROME_ROLE}]|ul[@role][{_HAS_CHROME_ROLE}]"
-    # Of related pages, as extraction leaves them out, too ("related-posts", "jp-relatedposts").
+    # Of related pages, as extraction leaves them out, too ("related-posts", "jpRelatedPosts").
     "|div[contains(@class, 'elated')]|section[contains(@class, 'elated')]"
 )
 _OF_AN_ARTICLE = "|".join(

@@ -415,6 +415,12 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
     assert err.endswith("did you mean 'scan'?\n")
 
 
+def test_a_command_of_before_is_told_with_its_new_name(capsys):
+    with pytest.raises(SystemExit):
+        main(["why", "http://a/"])
+    assert capsys.readouterr().err.endswith("is now: dedup explain URL --ledger LEDGER\n")
+
+
 def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"])

@@ -122,29 +122,23 @@ def test_what_is_wrong_is_said_in_one_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_ledger_of_version_8_is_read_and_its_items_are_stored_once_more(crawled, tmp_path):
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_ledger_of_a_version_before_is_read_and_its_items_are_stored_once_more(
+    crawled, tmp_path, version
+):
     url, ledger, _ = crawled
     new = tmp_path / "new.sqlite"
     with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute(
-            "UPDATE pages SET evidence = "
-            "CAST(substr(evidence, 1, 25) || substr(evidence, 34) AS BLOB)"
-        )
-        file.execute("PRAGMA user_version = 8")
+        if version == 8:
+            file.execute(
+                "UPDATE pages SET evidence = "
+                "CAST(substr(evidence, 1, 25) || substr(evidence, 34) AS BLOB)"
+            )
+        file.execute(f"PRAGMA user_version = {version}")
     with LedgerReader(ledger, accepts_earlier=True):
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
-    assert again(url, new)[0]
-    assert again(url, new)[0] == []
-
-
-def test_a_ledger_of_version_9_is_read_and_its_items_are_stored_once_more(crawled, tmp_path):
-    url, ledger, _ = crawled
-    new = tmp_path / "new.sqlite"
-    with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("PRAGMA user_version = 9")
-    assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     assert again(url, new)[0]
     assert again(url, new)[0] == []
 

@@ -1,6 +1,5 @@
 """The kinds of values that settings have: what is accepted, and what becomes of it."""
 
-import json
 import logging
 import math
 import os
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from scrapy.settings import BaseSettings
 
+from dedup.plugins import list_in
 from dedup.scrapy_plugin.settings.paths import Placeholders
 from dedup.stores.shared.log_url import LogUrl, split_options, without_secrets
 from dedup.suggestion import did_you_mean
@@ -199,10 +199,7 @@ def names_of_fields() -> Setting:
 
 
 def _parse_names(value: Any) -> frozenset[str]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
-            value = json.loads(value)
-    names = value.split(",") if isinstance(value, str) else value
+    names = list_in(value)
     if not isinstance(names, list | tuple | set | frozenset) or not all(
         isinstance(name, str) for name in names
     ):
