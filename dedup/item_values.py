@@ -111,7 +111,9 @@ def _members(
             value = sorted(value, key=repr)
         return [("", str(place), member) for place, member in enumerate(value)]
     fields = value if isinstance(value, Mapping) else adapter(value)
-    return [(str(name), "", member) for name, member in fields.items()]
+    # Of a pydantic model that allows others than its own, itemadapter leaves these out.
+    extra = getattr(value, "__pydantic_extra__", None) or {}
+    return [(str(name), "", member) for name, member in (*fields.items(), *extra.items())]
 
 
 @dataclass(frozen=True)

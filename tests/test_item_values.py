@@ -15,6 +15,7 @@ from time import process_time
 from uuid import UUID
 
 import attrs
+import pydantic
 import pytest
 import scrapy
 from cases import each
@@ -605,3 +606,12 @@ def test_values_are_said_by_whom_they_stand_in_at_the_same_place(one, other):
     page = PageOfItem()  # whose URLs have no host that could be left out
     assert says_all(one, other, page) is (leaves(other) <= leaves(one))
     assert are_equal(one, other, page) is (leaves(one) == leaves(other))
+
+
+def test_what_a_pydantic_model_allows_besides_its_fields_is_said() -> None:
+    class Product(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow")
+        name: str
+
+    values = values_of(Product.model_validate({"name": "Desk lamp", "price": 5}), ItemAdapter)
+    assert {value.field: value.content for value in values} == {"name": "Desk lamp", "price": 5}
