@@ -181,16 +181,16 @@ def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
 
 
 def test_keys_and_messages_of_a_scan_are_bounded(tmp_path, capsys):
-    source, clusters, ledger = (tmp_path / name for name in ("a.jsonl", "clusters", "ledger"))
+    source, clusters, sketches = (tmp_path / name for name in ("a.jsonl", "clusters", "sketches"))
     records = [{"text": article(1), "url": f"{LONG}{number}"} for number in range(3)]
     source.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     arguments = ["scan", source, "-o", tmp_path / "b.jsonl", "--key-field", "url"]
-    arguments += ["--clusters", clusters, "--ledger", ledger]
+    arguments += ["--clusters", clusters, "--sketches", sketches]
     assert main(list(map(str, arguments))) == 0
     [cluster] = map(json.loads, clusters.read_text().splitlines())
     found = [cluster["key"], *(duplicate["key"] for duplicate in cluster["duplicates"])]
     assert found == [shorten_url(record["url"]) for record in records]
-    assert ledger.stat().st_size < 100_000
+    assert sketches.stat().st_size < 100_000
     assert json.loads((tmp_path / "b.jsonl").read_text()) == records[0]
 
 

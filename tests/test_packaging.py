@@ -31,7 +31,6 @@ DATA = {
     "dedup/stores/schema.sql",
     "dedup/stores/shared/redis_log.lua",
     "dedup/stores/shared/postgres_log.sql",
-    "dedup/scan/schema.sql",
     "dedup/py.typed",
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("dedup/report/templates/*")),
 }

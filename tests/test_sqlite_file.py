@@ -11,9 +11,6 @@ from pathlib import Path
 import ledgers
 import pytest
 
-from dedup.record import PageRecord
-from dedup.scan import ScanLedger
-from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import LedgerError
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
@@ -22,7 +19,6 @@ from dedup.stores.reader import LedgerReader
 pytestmark = pytest.mark.slow  # many processes
 TESTS = Path(__file__).parent
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
-SCAN = {"inputs": []}
 
 
 def add(ledger, *numbers):
@@ -40,12 +36,6 @@ def store(path, *numbers):
 def stored(path):
     with LedgerReader(path) as ledger:
         return [int(page.record.key.rpartition("/")[2]) for page in ledger.pages()]
-
-
-def scanned(path, *keys):
-    ledger = ScanLedger(path, SCAN)
-    ledger.add([ReadRecord(PageRecord(key, digest=bytes(16)), True) for key in keys])
-    return ledger
 
 
 def process(script, *arguments):
@@ -67,7 +57,6 @@ def killed(script, *arguments):
 KILLED_CRAWL = """
 ledger = ledgers.joined(sys.argv[1], IDENTITY); add(ledger, *range(50))
 """
-KILLED_SCAN = "ledger = scanned(sys.argv[1], *map(str, range(50))); ledger._commit()"
 # A transaction too large for memory, so that its journal and half of it are on the disk.
 KILLED_WITH_JOURNAL = """
 file = sqlite3.connect(sys.argv[1]); file.execute("PRAGMA cache_size = 10")
@@ -87,7 +76,7 @@ def log_of(path, end="-wal"):
     return path.with_name(path.name + end)
 
 
-@pytest.mark.parametrize("script", [KILLED_CRAWL, KILLED_SCAN, KILLED_WITH_JOURNAL])
+@pytest.mark.parametrize("script", [KILLED_CRAWL, KILLED_WITH_JOURNAL])
 def test_what_a_killed_process_left_of_a_removed_file_is_not_taken_for_the_new_ones(path, script):
     killed(script, path)
     [left] = [end for end in ("-wal", "-journal") if log_of(path, end).exists()]
@@ -95,13 +84,6 @@ def test_what_a_killed_process_left_of_a_removed_file_is_not_taken_for_the_new_o
     path.unlink()
     store(path, 7)
     assert stored(path) == [7]
-    path.unlink()
-    killed(script, path)
-    path.unlink()
-    with closing(scanned(path, "one")):
-        pass
-    with closing(ScanLedger(path, SCAN)) as scan:
-        assert [record.page.key for records in scan.read_records() for record in records] == ["one"]
 
 
 @pytest.mark.parametrize("script", [KILLED_CRAWL, KILLED_WITH_JOURNAL])
@@ -212,14 +194,16 @@ def test_the_file_behind_a_link_is_converted_and_locked(path):
     reindex(source, link, scope="host")
     assert link.is_symlink()
     assert stored(path) == [7]
-    scan, link = path.with_name("scan"), path.with_name("link to scan")
-    with closing(ScanLedger(scan, SCAN)):
-        link.symlink_to(scan)
-        with pytest.raises(LedgerError, match="is in use"):
-            ScanLedger(link, SCAN)
-    scan.unlink()
+    other = path.with_name("other link")
+    other.symlink_to(source)
+    with (
+        closing(ledgers.joined(source, IDENTITY)),
+        pytest.raises(LedgerError, match="is in use"),
+    ):
+        SqliteStore(other, IDENTITY)
+    source.unlink()
     with pytest.raises(LedgerError, match="is a broken link"):
-        ScanLedger(link, SCAN)
+        SqliteStore(other, IDENTITY)
 
 
 @pytest.mark.parametrize("opened", [lambda path: SqliteStore(path, IDENTITY), LedgerReader])

@@ -16,7 +16,6 @@ from typing import Any
 from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
 from dedup.cli.files import check_new
-from dedup.cli.ledgers import path_of
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
@@ -38,7 +37,7 @@ from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import Rule
-from dedup.scan import Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scan import Outcome, RecordReader, SketchesFile, scan, write_clusters
 from dedup.scopes import Scope
 from dedup.text import printable
 
@@ -86,8 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out and count bad records, instead of stopping at the first")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N",
         help="the number of processes that read records (default: one for each core)")  # fmt: skip
-    parser.add_argument("--ledger", type=path_of, metavar="FILE",
-        help="save progress in FILE, to continue after an interruption")  # fmt: skip
+    parser.add_argument("--sketches", type=Path, metavar="FILE",
+        help="write what was read to FILE, and do not read again what it has: to continue after an "
+        "interruption")  # fmt: skip
     parser.add_argument("--clusters", metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
     parser.add_argument("--spark", nargs="?", const="", type=_master, metavar="MASTER",
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     start = perf_counter()
-    for name in ("ledger", "workers"):
+    for name in ("sketches", "workers"):
         if options.spark is not None and getattr(options, name) is not None:
             raise CommandError(f"--{name} is for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
@@ -139,8 +139,8 @@ def _fields(
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
         (
-            options.record_field and options.ledger,
-            "--ledger is for texts: what --record-field names is read as fast",
+            options.record_field and options.sketches,
+            "--sketches is for texts: what --record-field names is read as fast",
         ),
         (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
@@ -181,10 +181,10 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     for path in filter(None, (output, clusters)):
         if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
             raise CommandError(f"{path} is in an input")
-    is_continued = options.ledger and options.ledger.exists()
-    check_new(output, clusters, None if is_continued else options.ledger)
+    is_continued = options.sketches and options.sketches.exists()
+    check_new(output, clusters, None if is_continued else options.sketches)
     reader = RecordReader(format_, method, extractor, scope)
-    with _ledger(options, format_, method, scope) as ledger:
+    with _sketches(options, format_, method, scope) as saved:
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
             outcome = scan(
                 reader,
@@ -193,9 +193,9 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
                 rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
                 skip_bad=options.skip_bad,
                 with_keys=clusters is not None,
-                ledger=ledger,
+                saved=saved,
             )
-        count_before = ledger.count_before if ledger else 0
+        count_before = saved.count_before if saved else 0
     # All files are put in place at the end, the records first.
     with ExitStack() as outputs:
         clusters_file = clusters and outputs.enter_context(replacing(clusters, is_new=True))
@@ -205,7 +205,7 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
     figures = figures_of(format_, outcome)
-    return figures | {"from_ledger": count_before, "bytes_written": written}
+    return figures | {"from_sketches": count_before, "bytes_written": written}
 
 
 def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
@@ -230,14 +230,14 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
             options.clusters,
             options.skip_bad,
         )
-        return {**scan_files(session, job), "from_ledger": 0}
+        return {**scan_files(session, job), "from_sketches": 0}
 
 
 @contextmanager
-def _ledger(
+def _sketches(
     options: argparse.Namespace, format_: Format, method: Method, scope: Scope | None
-) -> Iterator[ScanLedger | None]:
-    if options.ledger is None:
+) -> Iterator[SketchesFile | None]:
+    if options.sketches is None:
         yield None
         return
     fields = format_.fields
@@ -250,11 +250,11 @@ def _ledger(
         "scope": scope and scope.name,
         **method.identity,
     }
-    with closing(ScanLedger(options.ledger, identity)) as ledger:
+    with closing(SketchesFile(options.sketches, identity)) as saved:
         try:
-            yield ledger
+            yield saved
         except KeyboardInterrupt:
-            said = f"{options.ledger} has what was read: the same command goes on"
+            said = f"{options.sketches} has what was read: the same command goes on"
             print(printable(said), file=sys.stderr)
             raise
 

@@ -80,8 +80,8 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
     a_second = records / max(figures["seconds"], 0.001)
     yield "records", f"{records:,} ({a_second:,.0f} a second)"
-    if figures["from_ledger"]:
-        yield "  of these, from the ledger", share(figures["from_ledger"])
+    if figures["from_sketches"]:
+        yield "  of these, from --sketches", share(figures["from_sketches"])
     yield "  kept", share(figures["kept"])
     for name, label in (
         ("kept_empty", "    without text"),

@@ -2,8 +2,8 @@
 
 from dedup.scan.clusters import write_clusters
 from dedup.scan.deciding import scan
-from dedup.scan.ledger import ScanLedger
 from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import RecordReader
+from dedup.scan.sketches_file import SketchesFile
 
-__all__ = ["Fate", "Outcome", "RecordReader", "ScanLedger", "scan", "write_clusters"]
+__all__ = ["Fate", "Outcome", "RecordReader", "SketchesFile", "scan", "write_clusters"]

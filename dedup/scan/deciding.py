@@ -8,13 +8,13 @@ from dedup.preference import Preference, first
 from dedup.records import RecordError
 from dedup.rule import Rule
 from dedup.scan.fields_seen import FieldsSeen
-from dedup.scan.ledger import ScanLedger
 from dedup.scan.left_out import ScanLosses
 from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches import Sketches
+from dedup.scan.sketches_file import SketchesFile
 from dedup.text import to_utf8
 
 _JUDGED_AT_ONCE = 256
@@ -30,18 +30,18 @@ def scan(
     rule: Rule = _RULE,
     skip_bad: bool = False,
     with_keys: bool = False,
-    ledger: ScanLedger | None = None,
+    saved: SketchesFile | None = None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> Outcome:
     """Judge the records that *reader* reads, and return which are kept.
 
     A record is compared with kept ones only. They are judged in their order, or by
     the criteria of *keep* the best first, after all have been read. *workers*: how many processes
-    read, 1 or more; *ledger*: what it has is not read again, and it is given what is; *advance* is
+    read, 1 or more; *saved*: what it has is not read again, and it is given what is; *advance* is
     told how many records have been read since it was called last.
 
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
-    and if there is no record, or none has the fields that were asked for. Raises LedgerError.
+    and if there is no record, or none has the fields that were asked for.
     """
     fields_of_crawls = reader.format.fields.is_object
     has_pages = reader.format.has_html or fields_of_crawls or reader.scope is not None
@@ -52,7 +52,7 @@ def scan(
     sketches = Sketches(keep)
     format_ = reader.format
     fields = FieldsSeen(format_.fields, reader.scope, format_.paths, format_.links_left_out)
-    with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
+    with closing(all_records(reader, workers, saved, lambda: losses.halvings)) as batches:
         for records in batches:
             numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
             if with_keys:

@@ -8,8 +8,8 @@ from itertools import islice
 
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
-from dedup.scan.ledger import ScanLedger
 from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
+from dedup.scan.sketches_file import SketchesFile
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 
 # A task is large enough that pipes and pickles cost little, and what is under way stays small.
@@ -25,18 +25,18 @@ _BYTES_OF_A_WORKER = 2 << 20
 def all_records(
     reader: RecordReader,
     workers: int,
-    ledger: ScanLedger | None,
+    saved: SketchesFile | None,
     halvings: Callable[[], int] = lambda: 0,
 ) -> Generator[list[ReadRecord], None, None]:
-    """Yield all records in order: those that the *ledger* has, then those that are read now.
+    """Yield all records in order: those that *saved* has, then those that are read now.
 
     *halvings* tells which sample of the sequences is wanted of the next records.
     """
     number = 0
-    for records in ledger.read_records() if ledger else ():
+    for records in saved.read_records() if saved else ():
         number += len(records)
         yield records
-    if ledger and ledger.is_whole:
+    if saved and saved.is_whole:
         return
     if not reader.format.has_html:
         workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
@@ -44,11 +44,12 @@ def all_records(
     with pool_for(reader, workers, has_html=reader.format.has_html) as pool:
         for pairs in read_raws(raws, pool, workers, halvings, has_html=reader.format.has_html):
             records = [read.with_place(raw) for raw, read in pairs]
-            if ledger:
-                ledger.add(records)
+            if saved:
+                saved.add(number + 1, records)
+            number += len(records)
             yield records
-    if ledger:
-        ledger.end()
+    if saved:
+        saved.end(number)
 
 
 @contextmanager

@@ -251,7 +251,7 @@ def test_a_client_that_is_missing_is_told(name, url, capsys, monkeypatch):
     "arguments",
     [
         ["report", "ftp://:hush@host/pages"],
-        ["scan", "pages.jsonl", "-o", "kept.jsonl", "--ledger", "redis://:hush@host/0"],
+        ["scan", "pages.jsonl", "-o", "kept.jsonl", "--sketches", "redis://:hush@host/0"],
         ["restore", "dropped.jsonl", "--ledger", "redis://:hush@host/0"],
         ["report", "pages.sqlite", "redis://:hush@host/0"],
         ["evaluate", "--method", "redis://:hush@host/0"],

@@ -78,7 +78,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
         "kept_by_evidence": {}, "weak": {}, "bad": 0, "first_bad": None,
         "first_unread": None, "links_left_out": 0, "method": "simhash", "keep": "first",
         "evidence": "on", "with_evidence": 0,
-        "from_ledger": 0,
+        "from_sketches": 0,
         "bytes_read": sum(map(len, contents(path).values())) or path.stat().st_size,
     }  # fmt: skip
 
@@ -242,7 +242,7 @@ WRONG = [
     (["site", "-o", "gone.jsonl"], "gone.jsonl exists: remove it"),
     (["site", "-o", "new", "--key-field", "a"], "a folder has no fields to be named"),
     (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
-    (["a.jsonl", "-o", "n.jsonl", "--ledger", "n.jsonl"], "n.jsonl is given for two outputs"),
+    (["a.jsonl", "-o", "n.jsonl", "--sketches", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "--keep newest: a warc has no fields"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),

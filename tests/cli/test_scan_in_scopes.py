@@ -145,13 +145,13 @@ def test_a_scope_that_can_only_fail_is_refused(tmp_path, capsys, name, arguments
 
 
 def test_a_scan_goes_on_within_its_scopes(tmp_path, capsys):
-    path, ledger = write(tmp_path / "lamps.jsonl", LAMPS), tmp_path / "scan.sqlite"
-    options = ["--scope", "field:sku", "--ledger", ledger]
+    path, sketches = write(tmp_path / "lamps.jsonl", LAMPS), tmp_path / "sketches"
+    options = ["--scope", "field:sku", "--sketches", sketches]
     first, again = scanned(path, *options), scanned(path, *options)
     assert (first[1], again[1]) == ([0, 1, 3, 4], [0, 1, 3, 4])
-    assert again[2]["from_ledger"] == 5
+    assert again[2]["from_sketches"] == 5
     assert again[2]["kept_without_scope"] == 2
-    assert scanned(path, "--ledger", ledger)[0] == 2
+    assert scanned(path, "--sketches", sketches)[0] == 2
     assert "scope 'field:sku' there, None here" in capsys.readouterr().err
 
 

@@ -146,10 +146,10 @@ def test_records_exclude_texts(tmp_path, capsys, arguments):
     assert "not allowed with argument" in capsys.readouterr().err
 
 
-def test_a_ledger_of_the_scan_is_for_texts(tmp_path, capsys):
+def test_sketches_are_for_texts(tmp_path, capsys):
     path = write(tmp_path / "pages.jsonl", records_of(TEXTS))
-    assert scanned(path, "--ledger", tmp_path / "scan.sqlite")[0] == 2
-    assert "--ledger is for texts" in capsys.readouterr().err
+    assert scanned(path, "--sketches", tmp_path / "sketches")[0] == 2
+    assert "--sketches is for texts" in capsys.readouterr().err
 
 
 def test_another_scope_takes_the_place_of_that_of_the_crawl(tmp_path):

@@ -134,13 +134,14 @@ def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, ca
 
 @pytest.mark.parametrize("method", ["simhash", "verified"])
 def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch, method):
-    records, ledger = tmp_path / "in.jsonl", tmp_path / "scan.sqlite"
+    records, sketches = tmp_path / "in.jsonl", tmp_path / "sketches"
     texts = [article(1), article(2), article(1)]
     records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
 
     def scan(number):
         out = tmp_path / f"{number}.jsonl"
-        return run(capsys, "scan", records, "-o", out, "--ledger", ledger, "--method", method)
+        arguments = ("-o", out, "--sketches", sketches, "--method", method)
+        return run(capsys, "scan", records, *arguments)
 
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     assert scan(1)[0] == scan(2)[0] == 0

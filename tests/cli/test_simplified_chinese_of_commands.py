@@ -33,7 +33,7 @@ def test_a_scan_keeps_one_of_both_as_it_is(feed, tmp_path, capsys, options, kept
 
 
 def test_a_scan_goes_on_with_it_only(feed, tmp_path, capsys):
-    arguments = ("scan", feed, "-o", tmp_path / "unique.jsonl", "--ledger", tmp_path / "scan")
+    arguments = ("scan", feed, "-o", tmp_path / "unique.jsonl", "--sketches", tmp_path / "scan")
     assert run(capsys, *arguments, "--workers", 1, *WITH_IT)[0] == 0
     (tmp_path / "unique.jsonl").unlink()
     code, _, told = run(capsys, *arguments, "--workers", 1)

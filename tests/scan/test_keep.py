@@ -209,14 +209,14 @@ def test_a_record_that_has_an_item_of_its_own_is_no_dropped_one(tmp_path):
     assert kept(tmp_path, own, "longest") == own
 
 
-def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
+def test_a_file_of_sketches_has_what_the_criteria_need(tmp_path, monkeypatch):
     objects = [of(f"http://a/{n}", canonical="http://a/2") for n in range(4)]
     source = write_lines(tmp_path / "in.jsonl", objects)
 
     def best(keep):
         arguments = [source, "-o", tmp_path / f"{keep}.jsonl", "--keep", keep]
-        ledger = ["--ledger", tmp_path / "ledger"]
-        assert main(["scan", *map(str, [*arguments, *ledger])]) == 0
+        saved = ["--sketches", tmp_path / "sketches"]
+        assert main(["scan", *map(str, [*arguments, *saved])]) == 0
         [line] = (tmp_path / f"{keep}.jsonl").read_text().splitlines()
         return objects.index(json.loads(line))
 

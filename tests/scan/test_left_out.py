@@ -15,7 +15,7 @@ from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
 from dedup.rule import Rule
-from dedup.scan import RecordReader, ScanLedger, scan
+from dedup.scan import RecordReader, SketchesFile, scan
 from dedup.text import Document
 
 TEXTS = [
@@ -98,25 +98,25 @@ def test_of_many_records_the_exact_share_is_within_the_error(tmp_path, keep, wor
 @pytest.mark.slow
 @pytest.mark.parametrize("then", ["first", "longest"])
 def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then):
-    """Half of the records come from a ledger, which a scan with another order has begun."""
+    """Half of the records come from a file, which a scan with another order has begun."""
     texts, path = many(), tmp_path / "pages.jsonl"
     whole = scanned(path, texts, keep=then)
     identity = {"inputs": [["pages.jsonl", 1]]}
-    with closing(ScanLedger(tmp_path / "ledger", identity)) as ledger:
-        stopped = iter(range(1))
+    with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
+        read = []
 
         def stop(count):
-            next(stopped, None)
-            if ledger._count >= 150:
+            read.append(count)
+            if sum(read) >= 150:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            scan(reader_of(path), workers=1, ledger=ledger, advance=stop)
-    with closing(ScanLedger(tmp_path / "ledger", identity)) as ledger:
-        assert ledger.count_before >= 150
+            scan(reader_of(path), workers=1, saved=saved, advance=stop)
+    with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
         resumed = scan(
-            reader_of(path), workers=1, keep=load_preference(CRITERIA, then), ledger=ledger
+            reader_of(path), workers=1, keep=load_preference(CRITERIA, then), saved=saved
         )
+        assert saved.count_before >= 150
     total, lost = exact(texts, resumed)
     assert resumed.keep == whole.keep
     assert resumed.lost_text.sequences == whole.lost_text.sequences == total
