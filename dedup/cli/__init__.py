@@ -93,7 +93,7 @@ def _run(arguments: Sequence[str], program: str, command: str | None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    if others:  # reported by the command's own parser, which shows its options
+    if others:  # reported by the command's own parser, which names its help
         options.parser.error(f"unrecognized arguments: {' '.join(others)}")
     return options.run(options) or 0
 
@@ -131,7 +131,7 @@ class _Parser(argparse.ArgumentParser):
         elif wrong:
             near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
             message += f"; did you mean {near[0]!r}?" if near else ""
-        super().error(_printable(message))
+        self.exit(2, f"{self.prog}: {_printable(message)}; see {self.prog} --help\n")
 
 
 def _parser(program: str, names: Container[str | None]) -> argparse.ArgumentParser:

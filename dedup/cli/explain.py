@@ -159,7 +159,25 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
         sides = [_with_item(*each, ignored) for each in zip(sides, items, pages, strict=True)]
         notes.append("In a crawl, times within three minutes of the fetch say nothing.")
     one, other = sides
-    return Explanation(one, other, method or method_of("simhash"), rule, names), notes
+    explanation = Explanation(one, other, method or method_of("simhash"), rule, names)
+    if names is None:
+        learnt = replace(explanation, names=_names_of(sides))
+        if learnt.judgement.verdict != explanation.judgement.verdict:
+            notes.append(
+                f"A crawl that has met few pages of the site says: {learnt.judgement.verdict}. "
+                "Which parts of titles are the site's is known only after some pages; --ledger "
+                "tells what a crawl has learnt."
+            )
+    return explanation, notes
+
+
+def _names_of(sides: Sequence[Side]) -> Names:
+    """Return what a crawl knows of names that has met these pages alone."""
+    names = Names()
+    for side in sides:
+        if side.extraction.evidence is not None:
+            names.learn(host(side.source), side.extraction.evidence)
+    return names
 
 
 def _side_of(source: str, page: str, extractor: Extractor) -> Side:

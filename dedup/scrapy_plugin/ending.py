@@ -73,7 +73,9 @@ async def end_crawl(
                 summary.count("alarm")
                 logger.warning("%s", found[0])
     await checkpoints.leave(str(reason), report, texts)
-    if report and settings.report:
+    if report and not (report.pages.judged or report.unread):
+        lines.append("No page was met, so no report is written: what failed is said above")
+    elif report and settings.report:
         with step("the report"):
             path = write_json(report, settings.report)
             lines.append(f"The report: {printable(str(path), None)}")

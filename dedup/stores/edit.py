@@ -268,14 +268,13 @@ class _Pages:
         self._file = file
         self._method = method
 
-    def versions(self, record: PageRecord) -> list[tuple[int, bytes, bytes | None, bytes, int]]:
+    def versions(self, record: PageRecord) -> list[tuple[int, bytes, bytes | None, bytes]]:
         """Return what counts of the page of *record*.
 
-        Numbers, digests, sketches, what the items say, and crawls.
+        Numbers, digests, sketches, and what the items say.
         """
         rows = self._file.execute(
-            "SELECT id, digest, sketch, items, crawl, scope FROM pages "
-            "WHERE url = ? AND ended IS NULL",
+            "SELECT id, digest, sketch, items, scope FROM pages WHERE url = ? AND ended IS NULL",
             (record.key,),
         )
         return [row[:-1] for row in rows if are_versions(record.scope, row[-1])]
@@ -286,7 +285,7 @@ class _Pages:
         if record.digest is None:
             return
         earlier = self.versions(record)
-        for number, digest, _, items, _ in earlier:
+        for number, digest, _, items in earlier:
             if digest == record.digest:
                 told = dict.fromkeys([*unpack_items(items), record.item])
                 self._file.execute(
@@ -331,11 +330,15 @@ class Restoration:
         self._crawl = 0
 
     def has(self, found: FieldRecord) -> bool:
-        """Return whether the ledger knows that page, text and item, as stored by a crawl."""
+        """Return whether a crawl has stored that page, text and item, even if another one since."""
         record = with_digest(found.record)
+        rows = self._file.execute(
+            "SELECT items, scope FROM pages WHERE url = ? AND digest = ? AND crawl != ?",
+            (record.key, record.digest, self._crawl),
+        )
         return any(
-            digest == record.digest and crawl != self._crawl and record.item in unpack_items(items)
-            for _, digest, _, items, crawl in self._pages.versions(record)
+            are_versions(record.scope, scope) and record.item in unpack_items(items)
+            for items, scope in rows
         )
 
     def add(self, found: FieldRecord) -> None:

@@ -412,21 +412,21 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
     err = capsys.readouterr().err
     assert ended.value.code == 2
     assert all(name in err for name in ("'scna'", "scan", "report"))
-    assert err.endswith("did you mean 'scan'?\n")
+    assert err.endswith("did you mean 'scan'?; see dedup --help\n")
 
 
 def test_a_command_of_before_is_told_with_its_new_name(capsys):
     with pytest.raises(SystemExit):
         main(["why", "http://a/"])
-    assert capsys.readouterr().err.endswith("is now: dedup explain URL --ledger LEDGER\n")
+    assert capsys.readouterr().err.count("is now: dedup explain URL --ledger LEDGER; see ")
 
 
-def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
+def test_an_unknown_option_is_told_in_a_line_that_says_where_the_known_ones_are(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"])
     err = capsys.readouterr().err
     assert ended.value.code == 2
-    assert "usage: dedup scan" in err
+    assert err.endswith("; see dedup scan --help\n")
     assert "unrecognized arguments: --max-distance 5" in err
 
 

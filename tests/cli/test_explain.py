@@ -61,6 +61,17 @@ def table(lines):
     return [re.split(r"\s{2,}", line.strip()) for line in lines]
 
 
+def test_what_a_crawl_says_that_knows_few_names_of_the_site_is_told(explain):
+    Path("sites.html").write_text(page(ARTICLE, "/", title="Desk lamp - Shop"), "utf-8")
+    Path("other.html").write_text(page(edited(ARTICLE), "/", title="Desk lamp | Shop"), "utf-8")
+    verdict, note, *_ = explain("sites.html", "other.html")
+    assert verdict.startswith("simhash: near-duplicate, distance ")
+    assert note.startswith(
+        "A crawl that has met few pages of the site says: kept (other title). Which parts of "
+    )
+    assert not any("few pages" in line for line in explain("sites.html", "sites.html"))
+
+
 def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
     lines = explain("one.html", "other.html")
     assert lines[0] == "simhash: kept (other title), distance 2 of up to 3."

@@ -237,6 +237,21 @@ def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, capsys, twice, s
 
 
 @pytest.mark.slow
+def test_a_page_that_was_dropped_with_two_texts_is_restored_with_both_and_only_once(
+    twice, tmp_path, capsys
+):
+    crawl_again, pages, url = twice
+    crawl_again(DEDUP_FIELDS=FIELDS)
+    pages["/near"] = PAGES["/equal"]
+    crawl_again(DEDUP_FIELDS=FIELDS)
+    asked = tmp_path / "dropped.jsonl", "--ledger", tmp_path / "pages.sqlite"
+    _, out, _ = run(capsys, "restore", *asked, "--url", "*/near")
+    assert urls(out) == [f"{url}/near"] * 2
+    code, out, _ = run(capsys, "restore", *asked, "--url", "*/near")
+    assert (code, out) == (0, "")
+
+
+@pytest.mark.slow
 def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, capsys):
     def parse(self, response):
         yield {"url": response.url, "number": 1}

@@ -75,6 +75,17 @@ def test_an_end_without_faults(paths):
 
 
 ALL = [".copies.jsonl", ".html", ".json"]
+
+
+def test_a_crawl_that_met_no_page_leaves_the_reports_and_says_so(paths):
+    with served(SITE) as url:
+        pass
+    result = crawl(spider_over(f"{url}/a"), **paths)
+    [told] = [message for message in result.messages(logging.INFO) if "No page was met" in message]
+    assert told.endswith("No page was met, so no report is written: what failed is said above")
+    assert not paths["DEDUP_REPORT"].exists()
+
+
 # What fails, and what is missing for it: numbers of the ledger, files of reports.
 FAULTS = {
     "dedup.report.events.PageEvents.add": ((2, "finished", True, 0), [".html", ".json"]),

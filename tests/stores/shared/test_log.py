@@ -1126,7 +1126,11 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
                         for place, items, replaced in commits
                     ],
                     releases=[own[place] for place in releases],
-                    preferred={claims[place][0]: key for place, key in preferred.items()},
+                    preferred={
+                        stored[place]: key
+                        for place, key in preferred.items()
+                        if place < len(stored)
+                    },
                     seen=seen,
                 )
                 answer = await log.exchange(request)
