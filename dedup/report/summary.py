@@ -1,7 +1,7 @@
 """Counts what dedup does in a crawl."""
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
@@ -69,6 +69,8 @@ class Summary:
         self._differences = DifferenceCounts()
         self._kept = KeptPages()
         self._has_failed = False
+        self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
+        """What is known of requests that were not sent."""
         self.events = PageEvents()
         """The pages."""
 
@@ -229,6 +231,7 @@ class Summary:
                 "ledger": None,
                 **numbers,
                 "item_differences": self._differences.result(),
+                "saved_requests": self.saved_requests(),
                 **gathered,
                 "seconds_per_page": {name: time.as_json() for name, time in self._stages.items()},
                 "index": {"pages": pages, "bytes": index_bytes},

@@ -24,7 +24,7 @@ from dedup.page import Page
 from dedup.record import with_digest
 from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
-from dedup.rule import Kind
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
@@ -95,6 +95,11 @@ class Judge:
             state.uncounted = judgement
             self.output_ends(state)
         return judgement
+
+    def page_is_unchanged(self, url: str) -> None:
+        """Count a stored page of which its server says that it has not changed."""
+        verdict = Verdict(Kind.UNCHANGED, self._settings.method.name, url, 0)
+        self._count(Judgement(verdict, key=url))
 
     def output_ends(self, state: ResponseState) -> None:
         """Count the page of *state*, of which no more items come, if it was not counted."""

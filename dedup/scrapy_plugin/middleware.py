@@ -75,6 +75,11 @@ class SpiderMiddleware:
     async def _is_held_back(self, request: Request, response: Response) -> bool:
         plugin = self._plugin
         try:
+            if plugin.leaves and plugin.leaves.hold_back(request):
+                return True
+            state = plugin.states.of(response)
+            if plugin.url_rules and plugin.url_rules.hold_back(request, state):
+                return True
             if plugin.links and await plugin.links.hold_back(request, response):
                 plugin.summary.count("links_held_back")
                 return True
@@ -110,6 +115,7 @@ class InnerSpiderMiddleware:
         state = self._states.of(response)
         state.unread_outputs += 1
         async for output in result:
+            state.leads_on |= isinstance(output, Request)
             yield output
         # Not if another middleware has raised an exception meanwhile, whoever handles that.
         state.unread_outputs -= 1
@@ -130,10 +136,23 @@ class DownloaderMiddleware:
     def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
+    def process_request(self, request: Request) -> None:
+        if leaves := self._plugin.leaves:
+            leaves.ask(request)
+
     def process_exception(self, request: Request, exception: Exception) -> None:
+        if url_rules := self._plugin.url_rules:
+            url_rules.request_fails(request)
         if canonicals := self._plugin.canonicals:
             canonicals.request_ends(request)
 
-    async def process_response(self, request: Request, response: Response) -> Response:
-        await self._plugin.backlog.wait_for_room()
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        plugin = self._plugin
+        if plugin.savings:
+            plugin.savings.response_arrives(request, response)
+        if plugin.url_rules and not 200 <= response.status < 300:
+            plugin.url_rules.request_fails(request)
+        if plugin.leaves and response.status == 304:
+            return plugin.leaves.answer(request, response)
+        await plugin.backlog.wait_for_room()
         return response

@@ -44,7 +44,8 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     if not settings.enabled or place is None:
         return MemoryStore()
     job = _token(settings.job) if settings.job else None
-    reset, max_age = is_reset(crawler), settings.revisits.days
+    reset = is_reset(crawler)
+    max_age = 0 if settings.revisits.need_leaves else settings.revisits.days
     if settings.index.is_shared:
         if not is_asyncio_available():
             raise SettingError(

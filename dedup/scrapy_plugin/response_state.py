@@ -16,11 +16,13 @@ from dedup.item_values import PageOfItem
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
-from dedup.rule import Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.feeds.batch import Batch
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
 """Has a page that says less than before take the place of what is stored of it."""
+Settled: TypeAlias = Callable[["ResponseState", bool], object]
+"""Is told that all is known of what became of a response, and whether anything has failed."""
 EndClaim: TypeAlias = Callable[[Claim, bool, Collection[Batch]], object]
 """Ends a claim: whether its content is stored, if the batches that have it are."""
 
@@ -57,6 +59,7 @@ class ResponseState:
     of: "ref[Response]"
     end_claim: EndClaim
     renew: Renew
+    settled: Settled | None = None
     began: float = field(default_factory=time)
     """When the callback was about to run: Unix time."""
     page: Page | None = None
@@ -87,6 +90,13 @@ class ResponseState:
     """What was said of the items that are stored, as far as they were recognised."""
     batches: set[Batch] = field(default_factory=set)
     """Those of feeds that have items of it."""
+    outcomes: set[tuple[Kind | None, bool]] = field(default_factory=set)
+    """Of its items: the verdict, if they were recognised, and whether they are stored."""
+    leads_on: bool = False
+    """Whether its callback has yielded a request."""
+    new_leads: list[frozenset[Any]] | None = field(default_factory=list)
+    """Of each request that leads to a new URL, the parts of URLs without which it would not;
+    ``None`` if a request is no plain link."""
     callback_has_failed: bool = False
     """Whether it has raised an exception, handled or not, or was not read to its end."""
     item_has_failed: bool = False
@@ -144,6 +154,7 @@ class ResponseState:
         self.batches.update(batches)
         if stored and judgement:
             self.stored.add(judgement)
+        self.outcomes.add((judgement.verdict.kind if judgement else None, stored))
         self.item_has_failed |= failed
         self._settle()
 
@@ -167,6 +178,8 @@ class ResponseState:
         if not (has_failed or self.skipped):
             for record, again in said.items():
                 self.renew(record, again)
+        if self.settled:
+            self.settled(self, has_failed)
 
     def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
         """Yield what was said that items of other pages say, which are stored.
@@ -212,6 +225,8 @@ class ResponseStates:
         """Create it; *end_claim* is called with each claim, *renew* for pages that say less."""
         self._end_claim = end_claim
         self._renew = renew
+        self.settled: Settled | None = None
+        """What the states tell that all is known of them."""
         self._states: WeakKeyDictionary[Response, ResponseState] = WeakKeyDictionary()
         # By the identity of the item, in the order of their yields; the responses keep them.
         self._item_states: dict[int, WeakValueDictionary[int, ItemState]] = {}
@@ -223,7 +238,7 @@ class ResponseStates:
         state = self._states.get(response)
         if state is None:
             state = self._states[response] = ResponseState(
-                ref(response), self._end_claim, self._renew
+                ref(response), self._end_claim, self._renew, self.settled
             )
         return state
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
+from dedup.stores.visits import Leaf, UrlRule
 
 T = TypeVar("T")
 Texts = Iterable[tuple[str, str | None, str]]
@@ -55,21 +56,26 @@ class News:
 
     *commits* are pages that are stored, by number; *duplicates* those that were met; *seen* the
     times at which stored pages were met again, by number; *preferred* the better keys under which
-    the contents of stored pages were met, by number.
+    the contents of stored pages were met, by number. *leaves* and *url_rules* are what a ledger for
+    one crawl at a time knows of requests, by what stands for them.
     """
 
     commits: dict[int, Commit] = field(default_factory=dict)
     duplicates: list[DuplicateNote] = field(default_factory=list)
     seen: dict[int, float] = field(default_factory=dict)
     preferred: dict[int, str] = field(default_factory=dict)
+    leaves: dict[bytes, Leaf | None] = field(default_factory=dict)
+    url_rules: dict[tuple[str, ...], UrlRule] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.commits or self.duplicates or self.seen or self.preferred)
+        told = self.commits or self.duplicates or self.seen or self.preferred
+        return bool(told or self.leaves or self.url_rules)
 
     def clear(self) -> None:
         """Forget all of it."""
-        for told in (self.commits, self.duplicates, self.seen, self.preferred):
-            told.clear()
+        told = self.commits, self.duplicates, self.seen, self.preferred, self.leaves, self.url_rules
+        for one in told:
+            one.clear()
 
     def split(self, most: int) -> "News":
         """Keep the first ones of each kind, *most* of them, and return the others."""
@@ -85,6 +91,8 @@ class News:
         self.duplicates += later.duplicates
         self.seen.update(later.seen)
         self.preferred.update(later.preferred)
+        self.leaves.update(later.leaves)
+        self.url_rules.update(later.url_rules)
         return self
 
 
@@ -253,6 +261,9 @@ class Store(ABC):
     def note_seen(self, number: int) -> None:
         """Page *number* was met again, unchanged."""
         self._news.seen[number] = time()
+
+    def note_url_rule(self, rule: UrlRule) -> None:  # noqa: B027 # most remember none
+        """What is known of a part of URLs has changed."""
 
     def note_preferred(self, number: int, key: str) -> None:
         """The content of page *number* was met under *key*, too, which is preferred."""

@@ -5,15 +5,17 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dedup.ledger_lock import open_alone
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
-from dedup.stores import tables
+from dedup.stores import tables, visits
 from dedup.stores.base import News, Store, Stored, StoreState, Texts
 from dedup.stores.identity import check_identity
+from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -82,7 +84,7 @@ class SqliteStore(Store):
         self._claimed: dict[int, PageRecord] = {}
         self._closing = ExitStack()
         self.run = 0
-        self.is_resumed = False
+        self.is_resumed = self._remembers_requests = False
         try:
             self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
             self._inode = self.path.stat().st_ino
@@ -124,6 +126,33 @@ class SqliteStore(Store):
             else:
                 self.run = tables.insert_crawl(file, spider, self._job)
         self.has_joined = True
+
+    def remember_requests(self) -> None:
+        """From the next exchange on, keep leaves and rules over URLs, too."""
+        self._remembers_requests = True
+
+    def leaf(self, request: bytes) -> Leaf | None:
+        """Return the leaf that *request* stands for, as noted last."""
+        for news in (self._news, self._news_under_way):
+            if request in news.leaves:
+                return news.leaves[request]
+        return visits.leaf(self._reader, request) if self._has_visits else None
+
+    def url_rules(self) -> list[UrlRule]:
+        """Return the rules of earlier crawls."""
+        return visits.url_rules(self._reader) if self._has_visits else []
+
+    @cached_property
+    def _has_visits(self) -> bool:
+        return not self._reset and visits.has_tables(self._reader)
+
+    def note_leaf(self, request: bytes, leaf: Leaf | None) -> None:
+        """The page that *request* asks for is a *leaf*, or none any more."""
+        self._news.leaves[request] = leaf
+
+    def note_url_rule(self, rule: UrlRule) -> None:
+        if self._remembers_requests:
+            self._news.url_rules[rule[:3]] = rule
 
     @property
     def last(self) -> int:

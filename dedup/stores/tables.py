@@ -12,6 +12,7 @@ from typing import Any
 
 from dedup.limits import shorten
 from dedup.record import PageRecord, RecordColumns
+from dedup.stores import visits
 from dedup.stores.base import Commit, DuplicateNote, News, Stored, Texts
 
 _ROWS_AT_ONCE = 10_000
@@ -56,6 +57,7 @@ def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
     for table in ("matches", "pages", "crawls", "texts"):
         file.execute(f"DELETE FROM {table}")
+    visits.drop_tables(file)
     end_sharing(file)
 
 
@@ -126,6 +128,8 @@ def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     insert_duplicates(file, news.duplicates, crawl)
     note_seen(file, news.seen)
     note_preferred(file, news.preferred)
+    if news.leaves or news.url_rules:
+        visits.write(file, news.leaves.items(), news.url_rules.values())
 
 
 def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int) -> None:

@@ -60,6 +60,8 @@ _OUTSIDE_A_CRAWL = {
     "DEDUP_ENABLED": False,
     "DEDUP_WORKERS": 0,
     "DEDUP_INDEX": "",
+    "DEDUP_REVISITS": "drop",
+    "DEDUP_SKIP_URLS": False,
     "DEDUP_REPORT": "",
     "DEDUP_DUPLICATES": "",
     "JOBDIR": "",
@@ -113,6 +115,7 @@ class DedupSettings:
     log_level: Annotated[str, log_level("INFO")]
     report: Annotated[Path | None, folder()]
     revisits: Annotated[Revisits, revisits()]
+    skip_urls: Annotated[bool, switch(False)]
     close_unchanged: Annotated[int, whole_number(0, at_least=0)]
     duplicates: Annotated[Path | None, file()]
     prefer: Annotated[Preference, criteria()]
@@ -179,6 +182,11 @@ class DedupSettings:
             raise SettingError(
                 "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD uses the item's own: "
                 "set one of them only"
+            )
+        if self.revisits.need_leaves and (self.index.is_shared or self.index.place is None):
+            raise SettingError(
+                f"DEDUP_REVISITS = {self.revisits.mode!r} needs a ledger that no other "
+                "crawl shares: set DEDUP_INDEX to the path of a file"
             )
         others: dict[str, list[str | None]] = {
             "DEDUP_ITEM_FIELD": [self.item_field],

@@ -135,20 +135,29 @@ def alternatives(choices: Sequence[str]) -> str:
 class Revisits(NamedTuple):
     """What becomes of pages that an earlier crawl stored, and that are unchanged."""
 
-    are_kept: bool
+    mode: str
     days: float
     """So long they are known. 0: for ever."""
 
+    @property
+    def are_kept(self) -> bool:
+        return self.mode == "keep"
+
+    @property
+    def need_leaves(self) -> bool:
+        """Whether some of them are not fetched."""
+        return self.mode in ("skip", "ask")
+
 
 def revisits() -> Setting:
-    """Whether unchanged pages are dropped, and for how long: ``"drop"``, ``{"keep": "30d"}``."""
+    """What becomes of revisits, and how long pages are known: ``"drop"``, ``{"skip": "7d"}``."""
     return Setting("drop", _parse_revisits, _show_given)
 
 
 def _parse_revisits(value: Any) -> Revisits:
-    choices = ("drop", "keep")
+    choices = ("drop", "keep", "skip", "ask")
     if isinstance(value, str) and not value.lstrip().startswith("{"):
-        return Revisits(_parse_choice(choices, value) == "keep", 0)
+        return Revisits(_parse_choice(choices, value), 0)
     given = parse_dictionary(value)
     if len(given) != 1:
         raise ValueError(
@@ -156,7 +165,7 @@ def _parse_revisits(value: Any) -> Revisits:
         )
     [(name, age)] = given.items()
     days = age[:-1] if isinstance(age, str) and age.endswith("d") else age
-    return Revisits(_parse_choice(choices, name) == "keep", parse_number(float, 0, days))
+    return Revisits(_parse_choice(choices, name), parse_number(float, 0, days))
 
 
 def item_field() -> Setting:

@@ -1,0 +1,237 @@
+"""Revisits that are not made, or cost a header (DEDUP_REVISITS = "skip" or "ask").
+
+They concern leaves alone: pages that gave items at their last visit, and led to no further request.
+So a crawl visits start pages, listings and whatever has links that are followed as ever.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from hashlib import blake2b
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.http import Response
+
+from dedup.logs import get_logger
+from dedup.rule import Kind
+from dedup.scopes import host
+from dedup.scrapy_plugin.plain_requests import is_plain_link
+from dedup.scrapy_plugin.response_state import ResponseState
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
+from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.scrapy_plugin.settings.values import Revisits
+from dedup.stores.sqlite import SqliteStore
+from dedup.stores.visits import Leaf, UrlRule
+from dedup.units import SECONDS_OF_A_DAY
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = get_logger(__name__)
+
+ONE_IN = 20
+"""Of so many requests that could be saved, one is sent as a test."""
+NOT_MODIFIED = "not-modified"
+_HEADERS = "If-None-Match", "If-Modified-Since"
+_OTHERS = (
+    *_HEADERS,
+    "If-Match",
+    "If-Unmodified-Since",
+    "If-Range",
+    "Range",
+    "Cookie",
+    "Authorization",
+)
+
+
+def first_url(request: Request) -> str:
+    """Return the URL that the spider asked for, before redirects."""
+    urls = request.meta.get("redirect_urls")
+    return str(urls[0]) if isinstance(urls, list) and urls else request.url
+
+
+def is_asked_again(request: Request) -> bool:
+    """Return whether *request* is to be sent whatever is known: one of start(), or "again"."""
+    option = request.meta.get("dedup", True)
+    again = option is False or (isinstance(option, dict) and bool(option.keys() & {"again", "key"}))
+    return again or request.dont_filter or bool(request.meta.get("is_start_request"))
+
+
+def is_a_test(name: str, run: int) -> bool:
+    """Return whether the request that *name* stands for is one of those that test in a *run*."""
+    return blake2b(f"{run} {name}".encode("utf-8", "replace")).digest()[0] % ONE_IN == 0
+
+
+class Leaves:
+    """Knows the leaves of earlier crawls, and notes those of this one."""
+
+    def __init__(
+        self,
+        crawler: "Crawler",
+        revisits: Revisits,
+        store: SqliteStore,
+        put_off: PutOffRequests,
+        savings: Savings,
+        page_is_unchanged: Callable[[str], object],
+    ) -> None:
+        """Create it; *page_is_unchanged* is called with the URL of each page answered by 304."""
+        assert crawler.request_fingerprinter
+        self._fingerprint = crawler.request_fingerprinter.fingerprint
+        self._revisits = revisits
+        self._store = store
+        self._put_off = put_off
+        self._savings = savings
+        self._page_is_unchanged = page_is_unchanged
+        self._since = 0.0
+        if revisits.days:
+            self._since = time() - revisits.days * SECONDS_OF_A_DAY
+        # The HTTP cache makes such requests itself.
+        self._may_ask = revisits.mode == "ask" and not crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._asked: set[bytes] = set()
+        self._tested: set[bytes] = set()
+        self._hosts_tested: set[str] = set()
+        self._distrusted = {
+            rule.host for rule in store.url_rules() if rule.kind == NOT_MODIFIED and rule.broken
+        }
+
+    def _key(self, request: Request) -> bytes:
+        """Return what stands for *request* in the ledger: 16 bytes."""
+        first = request.replace(url=first_url(request))
+        callback = f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
+        return blake2b(self._fingerprint(first) + callback.encode(), digest_size=16).digest()
+
+    def _leaf(self, request: Request) -> Leaf | None:
+        """Return the leaf that *request* asks for, if it is known and young enough."""
+        if is_asked_again(request) or not is_plain_link(request) or request.cookies:
+            return None
+        leaf = self._store.leaf(self._key(request))
+        return leaf if leaf and leaf.visited >= self._since else None
+
+    def hold_back(self, request: Request) -> bool:
+        """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
+        if self._revisits.mode != "skip" or self._leaf(request) is None:
+            return False
+        self._savings.request_is_saved(request, "leaf")
+        return True
+
+    def ask(self, request: Request) -> None:
+        """Have *request* ask for a leaf only if that has changed."""
+        if not self._may_ask:
+            return
+        if request.body or request.cookies:  # as of a login: who asks is another one from here on
+            self._may_ask = False
+        elif "redirect_urls" in request.meta:
+            if self._key(request) in self._asked:  # the validators are those of another address
+                _remove_headers(request)
+        elif not any(name in request.headers for name in _OTHERS):
+            leaf = self._leaf(request)
+            if leaf and (leaf.etag or leaf.modified) and host(request.url) not in self._distrusted:
+                key = self._key(request)
+                if key in self._tested:
+                    return
+                self._asked.add(key)
+                for name, value in zip(_HEADERS, leaf[1:], strict=True):
+                    if value:
+                        request.headers[name] = value
+
+    def answer(self, request: Request, response: Response) -> Request | Response:
+        """Return *response*, or for a 304 what takes its place: the request anew, as a test.
+
+        Or a response that no callback gets.
+        """
+        if response.status != 304 or not self._asked:
+            return response
+        key, name = self._key(request), host(request.url)
+        if key not in self._asked:
+            return response
+        whole = request.replace(dont_filter=True)
+        _remove_headers(whole)
+        if name not in self._hosts_tested or is_a_test(request.url, self._store.run):
+            self._hosts_tested.add(name)
+            self._asked.discard(key)
+            self._tested.add(key)
+            self._savings.request_is_tested(NOT_MODIFIED)
+            return whole
+        if name in self._distrusted or not self._put_off.add(whole, [_reason(name)]):
+            self._asked.discard(key)
+            self._tested.add(key)
+            return whole
+        self._savings.request_is_saved(request, "not_modified")
+        self._page_is_unchanged(first_url(request))
+        if leaf := self._store.leaf(key):
+            self._store.note_leaf(key, leaf._replace(visited=time()))
+        of_nobody = request.replace(callback=_ignore, errback=None)
+        of_nobody.meta["handle_httpstatus_list"] = [304]
+        response.request = of_nobody
+        return response
+
+    def page_settles(self, state: ResponseState, *, failed: bool) -> None:
+        """Note whether the page of *state* is a leaf, once all is known of its items."""
+        response = state.response
+        if response is None or response.request is None or response.request.callback is _ignore:
+            return
+        request = response.request
+        if not is_plain_link(request):
+            return
+        key = self._key(request)
+        if key in self._tested:
+            self._tested.discard(key)
+            if any(kind in (Kind.NEW, Kind.CHANGED) for kind, _ in state.outcomes):
+                self._contradict(host(first_url(request)), first_url(request))
+        is_leaf = (
+            not (failed or state.leads_on)
+            and bool(state.outcomes)
+            and all(is_stored or kind in KNOWN for kind, is_stored in state.outcomes)
+        )
+        if not is_leaf:
+            if self._store.leaf(key):
+                self._store.note_leaf(key, None)
+            return
+        etag = modified = None
+        if "redirect_urls" not in request.meta and not request.cookies:
+            etag, modified = _header(response, "ETag"), _header(response, "Last-Modified")
+        self._note(key, Leaf(state.began, etag, modified), list(state.batches))
+
+    def _note(self, key: bytes, leaf: Leaf, batches: list[Any]) -> None:
+        """Note *leaf* when all *batches* with its items are stored."""
+        if open_ones := [one for one in batches if one.is_stored is None]:
+            open_ones[0].when_closed(partial(self._note, key, leaf, batches))
+        elif all(one.is_stored for one in batches):
+            self._store.note_leaf(key, leaf)
+
+    def _contradict(self, name: str, url: str) -> None:
+        """The server of *name* has answered 304 for what has changed: believe it no more."""
+        if name in self._distrusted:
+            return
+        self._distrusted.add(name)
+        self._store.note_url_rule(UrlRule(NOT_MODIFIED, name, "", tests=1, broken=1))
+        self._savings.rule_breaks(NOT_MODIFIED)
+        sent = self._put_off.send(_reason(name))
+        logger.warning(
+            "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "
+            "requests that it answered so are sent again", name, url, sent,
+        )  # fmt: skip
+
+
+KNOWN = frozenset([Kind.EXACT, Kind.NEAR, Kind.UNCHANGED, Kind.REPEATED])
+"""What is dropped with these verdicts is stored."""
+
+
+def _ignore(response: Response) -> Iterator[Any]:
+    """Make nothing of a page that has not changed."""
+    return iter(())
+
+
+def _reason(name: str) -> bytes:
+    return f"{NOT_MODIFIED} {name}".encode("utf-8", "replace")
+
+
+def _remove_headers(request: Request) -> None:
+    for name in _HEADERS:
+        request.headers.pop(name, None)
+
+
+def _header(response: Response, name: str) -> str | None:
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value else None

@@ -1,0 +1,84 @@
+"""Requests that were not sent, and are if the reason for that proves wrong."""
+
+import pickle
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+from dedup.logs import get_logger
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = get_logger(__name__)
+
+_IN_A_JOB = "dedup.put-off.sqlite"
+_TABLES = """
+    CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, data BLOB);
+    CREATE TABLE IF NOT EXISTS reasons (reason BLOB, id INTEGER);
+    CREATE INDEX IF NOT EXISTS by_reason ON reasons (reason);
+"""
+
+
+class PutOffRequests:
+    """Keeps requests on disk, each with the reasons not to send it: any of them may prove wrong.
+
+    In the folder of a job, so that they outlive the process, else in a temporary file.
+    """
+
+    def __init__(self, crawler: "Crawler", job: str | None) -> None:
+        self._crawler = crawler
+        self._path = Path(job, _IN_A_JOB) if job else None
+
+    @cached_property
+    def _file(self) -> sqlite3.Connection:
+        file = sqlite3.connect(self._path or "", isolation_level=None)
+        file.execute("PRAGMA synchronous = OFF")  # a process may die, the machine is no matter
+        file.executescript(_TABLES)
+        return file
+
+    def add(self, request: Request, reasons: Iterable[bytes]) -> bool:
+        """Keep *request* for the case that one of *reasons* proves wrong.
+
+        Return False if it cannot be kept: then it is to be sent.
+        """
+        try:
+            data = pickle.dumps(request.to_dict(spider=self._crawler.spider))
+            number = self._file.execute("INSERT INTO requests (data) VALUES (?)", (data,)).lastrowid
+            self._file.executemany(
+                "INSERT INTO reasons VALUES (?, ?)", ((reason, number) for reason in reasons)
+            )
+        except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
+            return False
+        return True
+
+    def send(self, reason: bytes) -> int:
+        """Send the requests that were not sent for *reason*; return how many there are."""
+        if "_file" not in vars(self) and not (self._path and self._path.exists()):
+            return 0
+        engine, spider, sent = self._crawler.engine, self._crawler.spider, 0
+        rows = self._file.execute(
+            "SELECT id, data FROM requests WHERE id IN (SELECT id FROM reasons WHERE reason = ?)",
+            (reason,),
+        ).fetchall()
+        for number, data in rows:
+            if engine is not None and engine.spider is not None:
+                engine.crawl(request_from_dict(pickle.loads(data), spider=spider))
+                sent += 1
+            self._file.execute("DELETE FROM requests WHERE id = ?", (number,))
+        self._file.execute("DELETE FROM reasons WHERE reason = ?", (reason,))
+        return sent
+
+    def close(self, *, has_finished: bool) -> None:
+        """Close the file; forget the requests if the crawl *has_finished*."""
+        if "_file" in vars(self):
+            self._file.close()
+        if self._path and has_finished:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
