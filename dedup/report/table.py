@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from dedup.readable_url import readable_url
 from dedup.report.report import Report
 from dedup.text import Lines, printable
-from dedup.units import count_of
+from dedup.units import count_of, format_bytes, format_seconds
 
 _WIDTH = 100
 _LEAST_WIDTH, _MOST_WIDTH = 60, 160
 _GROUPS = 5
 _LABEL = 22
+_RULES = 5
+_SAVED = {"leaf": "stored pages", "not_modified": "not modified", "url_rule": "copies by URL"}
 _LONGEST_REASONS = 500
 
 Rows = Iterator[tuple[str, str]]
@@ -62,6 +64,20 @@ def _page_rows(report: Report) -> Rows:
     items = report["items"]
     others = (f"{items[name]:,} {name}" for name in ("marked", "unknown") if items[name])
     yield "items dropped", ", ".join((f"{items.dropped:,}", *others))
+    if saved := report.saved_requests:
+        counts = ", ".join(f"{_SAVED[name]} {n:,}" for name, n in saved.reasons.items() if n)
+        if counts:
+            size, time = format_bytes(saved.bytes), format_seconds(saved.seconds)
+            yield "requests saved", f"{counts}; about {size} and {time}"
+        for rule in saved.rules[:_RULES]:
+            broken = ", broken" if rule.broken else ""
+            yield (
+                "  URL rule",
+                (
+                    f"{printable(rule.host)}: {rule.kind} {printable(rule.name)} has spared "
+                    f"{rule.spared:,}, tested {rule.tests:,}{broken}"
+                ),
+            )
     if report.links_held_back:
         yield "links held back", f"{report.links_held_back:,}"
 

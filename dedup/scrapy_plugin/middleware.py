@@ -8,12 +8,17 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.plugin import Extension
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+
+class HeldBack(IgnoreRequest):
+    """A request is not sent (DEDUP_SKIP_URLS)."""
 
 
 class SpiderMiddleware:
@@ -77,9 +82,8 @@ class SpiderMiddleware:
         try:
             if plugin.leaves and plugin.leaves.hold_back(request):
                 return True
-            state = plugin.states.of(response)
-            if plugin.url_rules and plugin.url_rules.hold_back(request, state):
-                return True
+            if plugin.url_rules:
+                plugin.url_rules.note_lead(request, plugin.states.of(response))
             if plugin.links and await plugin.links.hold_back(request, response):
                 plugin.summary.count("links_held_back")
                 return True
@@ -137,11 +141,16 @@ class DownloaderMiddleware:
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_request(self, request: Request) -> None:
-        if leaves := self._plugin.leaves:
-            leaves.ask(request)
+        plugin = self._plugin
+        if plugin.url_rules and plugin.url_rules.hold_back(request):
+            request.errback = None  # nothing has failed
+            raise HeldBack("what it asks for is known")
+        if plugin.leaves:
+            plugin.leaves.ask(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        if url_rules := self._plugin.url_rules:
+        url_rules = self._plugin.url_rules
+        if url_rules and not isinstance(exception, HeldBack):
             url_rules.request_fails(request)
         if canonicals := self._plugin.canonicals:
             canonicals.request_ends(request)

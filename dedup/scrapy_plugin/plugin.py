@@ -184,6 +184,7 @@ class Extension:
         if settings.skip_urls:
             rules = self.url_rules = UrlRules(store, self.put_off, savings, known)
             crawler.signals.connect(rules.request_is_scheduled, signals.request_scheduled)
+            crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         self.states.settled = self._response_settles
         self.summary.saved_requests = self._saved_requests
 

@@ -569,6 +569,7 @@ def test_the_interface_is_there_in_both_languages():
             "finding",
             "lead",
             "weak",
+            "saved",
         }
 
 

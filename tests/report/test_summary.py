@@ -95,6 +95,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         },
         "near_patterns": {"names": 0, "largest": []},
         "titles": {"compared": 0, "different": 0},
+        "saved_requests": None,
         "versions": {"pages": 0, "versions": 0, "dropped": 0},
         "second_opinion": None,
         "chinese_scripts": None,

@@ -23,6 +23,7 @@ _TABLES = """
     CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, data BLOB);
     CREATE TABLE IF NOT EXISTS reasons (reason BLOB, id INTEGER);
     CREATE INDEX IF NOT EXISTS by_reason ON reasons (reason);
+    CREATE INDEX IF NOT EXISTS by_id ON reasons (id);
 """
 
 
@@ -58,22 +59,24 @@ class PutOffRequests:
             return False
         return True
 
-    def send(self, reason: bytes) -> int:
-        """Send the requests that were not sent for *reason*; return how many there are."""
+    def send(self, reason: bytes, most: int = -1) -> int:
+        """Send the requests that were not sent for *reason*, the last *most*; return how many."""
         if "_file" not in vars(self) and not (self._path and self._path.exists()):
             return 0
-        engine, spider, sent = self._crawler.engine, self._crawler.spider, 0
+        engine, spider = self._crawler.engine, self._crawler.spider
+        if engine is None or engine.spider is None:
+            return 0
         rows = self._file.execute(
-            "SELECT id, data FROM requests WHERE id IN (SELECT id FROM reasons WHERE reason = ?)",
-            (reason,),
+            "SELECT id, data FROM requests WHERE id IN (SELECT id FROM reasons WHERE reason = ?) "
+            "ORDER BY id DESC LIMIT ?",
+            (reason, most),
         ).fetchall()
         for number, data in rows:
-            if engine is not None and engine.spider is not None:
-                engine.crawl(request_from_dict(pickle.loads(data), spider=spider))
-                sent += 1
-            self._file.execute("DELETE FROM requests WHERE id = ?", (number,))
-        self._file.execute("DELETE FROM reasons WHERE reason = ?", (reason,))
-        return sent
+            request = request_from_dict(pickle.loads(data), spider=spider)
+            engine.crawl(request.replace(dont_filter=True))  # it was asked for before
+            for table in ("requests", "reasons"):
+                self._file.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
+        return len(rows)
 
     def close(self, *, has_finished: bool) -> None:
         """Close the file; forget the requests if the crawl *has_finished*."""

@@ -7,7 +7,8 @@ but whether fetching a page that differs from another in this part alone has led
 import re
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from scrapy import Request
 
@@ -36,7 +37,7 @@ _OF_CONTENT = re.compile(
     r"|locale|hl|l|q|query|search)",
     re.IGNORECASE,
 )
-_VALUE_OF_CONTENT = re.compile(r"\d{1,9}|[a-z]{2}(?:[-_][a-zA-Z]{2,4})?")
+_VALUE_OF_CONTENT = re.compile(r"\d{1,9}|[a-z]{2}(?:[-_](?:[a-zA-Z]{2}|[hH]an[st]))?")
 
 
 class UrlRules:
@@ -57,6 +58,8 @@ class UrlRules:
         self._savings = savings
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
         self._examples: dict[Part, list[str]] = {}
+        # What has spared requests since it was tested at the end.
+        self._untested: set[Part] = set()
         # What was asked for, and of what the page was seen: URLs, and URLs without a part.
         self._requested: set[bytes] = set()
         self._seen: set[bytes] = set()
@@ -65,41 +68,50 @@ class UrlRules:
         """Note that *request* is going to be sent."""
         url = Url.parse(request.url) if is_plain_link(request) else None
         if url and len(self._requested) + len(self._seen) < _MOST_URLS:
-            self._requested.update(digest for _, digest in self._forms(url, request))
+            self._requested.update(form.digest for form in _forms(url, request))
 
-    def hold_back(self, request: Request, state: ResponseState) -> bool:
-        """Return whether *request*, one of the page of *state*, is for a copy by a rule.
-
-        Notes for which parts of the page's own URL the request leads to something new.
-        """
-        if request.method != "GET" or not is_plain_link(request):
-            state.new_leads = None
-            return False
-        url = Url.parse(request.url)
+    def note_lead(self, request: Request, state: ResponseState) -> None:
+        """Note without which parts of URLs the *request* of a page leads to nothing new."""
+        url = Url.parse(request.url) if is_plain_link(request) else None
         if url is None:
             state.new_leads = None
+        elif state.new_leads is not None:
+            whole, *forms = _forms(url, request)
+            if whole.digest not in self._requested:
+                known = (form.part for form in forms if form.is_in(self._requested))
+                state.new_leads.append(frozenset(known))
+
+    def hold_back(self, request: Request) -> bool:
+        """Return whether *request*, which is about to be sent, is for a copy by a rule.
+
+        It is not one that somebody awaits: what a callback yields has a depth.
+        """
+        meta = request.meta
+        if "depth" not in meta or "redirect_urls" in meta or is_asked_again(request):
             return False
-        forms = dict(self._forms(url, request))
-        known = {part for part, digest in forms.items() if digest in self._requested}
-        if None not in known and state.new_leads is not None:
-            # A link without the part is new whatever that is.
-            state.new_leads.append(frozenset(part for part in known if part))
-        if is_asked_again(request) or request.cookies or None in known:
+        url = Url.parse(request.url) if is_plain_link(request) and not request.cookies else None
+        if url is None:
             return False
-        active = [part for part in known if part and self._is_active(part)]
+        # The address without the part was fetched, or waits; or one with another value was seen.
+        active = [
+            form for form in islice(_forms(url, request), 1, None)
+            if self._is_active(form.part)
+            and (form.base in self._requested or form.digest in self._seen)
+        ]  # fmt: skip
         if not active:
             return False
-        name = f"{url}"
-        if is_a_test(name, getattr(self._store, "run", 0)):
-            for part in active:
+        parts = [form.part for form in active]
+        if is_a_test(f"{url}", getattr(self._store, "run", 0)):
+            for part in parts:
                 self._change(part, tests=1)
             self._savings.request_is_tested("url-rule")
             return False
-        reasons = [*map(_reason, active), *(forms[part] for part in active)]
+        reasons = chain(map(_reason, parts), *((form.digest, form.base) for form in active))
         if not self._put_off.add(request, reasons):
             return False
-        for part in active:
+        for part in parts:
             self._change(part, spared=1)
+            self._untested.add(part)
             examples = self._examples.setdefault(part, [])
             if len(examples) < _EXAMPLES:
                 examples.append(request.url)
@@ -121,42 +133,39 @@ class UrlRules:
         kinds = {kind for kind, _ in state.outcomes}
         is_new = not kinds <= KNOWN
         is_copy = bool(kinds & {Kind.EXACT, Kind.NEAR}) and Kind.UNCHANGED not in kinds
+        whole, *forms = _forms(url, request)
+        if whole.digest in self._seen:  # met again, so there is nothing to compare
+            return
         leads = state.new_leads
-        for part, digest in self._forms(url, request):
-            if part is None:
-                continue
-            if digest in self._seen:
-                leads_on = leads is None or any(part not in known for known in leads)
+        for form in forms:
+            if form.is_in(self._seen):
+                leads_on = leads is None or any(form.part not in known for known in leads)
                 if is_new or (not kinds and leads_on):
-                    self._contradict(part, request.url)
+                    self._contradict(form.part, request.url)
                 elif is_copy and not leads_on:
-                    self._change(part, agreed=1)
-            elif len(self._requested) + len(self._seen) < _MOST_URLS:
-                self._seen.add(digest)
+                    self._change(form.part, agreed=1)
+        if len(self._requested) + len(self._seen) < _MOST_URLS:
+            self._seen.update(form.digest for form in (whole, *forms))
+
+    def spider_idles(self) -> None:
+        """Send the last request that each rule has spared, before the crawl ends.
+
+        If a part means something on the last pages alone, that is the test of it.
+        """
+        untested, self._untested = self._untested, set()
+        for part in untested:
+            if self._is_active(part) and self._put_off.send(_reason(part), 1):
+                self._change(part, tests=1)
+                self._savings.request_is_tested("url-rule")
 
     def request_fails(self, request: Request) -> None:
         """Send what was not sent since *request* was to bring the same: that has failed."""
         url = Url.parse(first_url(request))
         if url is None or request.method != "GET":
             return
-        for _, digest in self._forms(url, request):
-            self._requested.discard(digest)
-            self._put_off.send(digest)
-
-    def _forms(self, url: Url, request: Request) -> Iterator[tuple[Part | None, bytes]]:
-        """Yield the parts of *url*, each with what stands for it without the part: 8 bytes.
-
-        First ``None``, with what stands for the whole URL.
-        """
-        callback = f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
-        yield None, _digest(url, None, callback)
-        if not (url.query or url.path != "/"):
-            return
-        parts = (part for part in parts_of(url) if part.kind in _KINDS and _may_change(part, url))
-        for number, part in enumerate(parts):
-            if number == _MOST_PARTS:
-                return
-            yield part, _digest(without(url, part), part, callback)
+        for form in _forms(url, request):
+            self._requested.discard(form.digest)
+            self._put_off.send(form.digest)
 
     def _is_active(self, part: Part) -> bool:
         rule = self._rules.get(part)
@@ -203,6 +212,35 @@ class UrlRules:
         ]
 
 
+class _Form(NamedTuple):
+    """A URL without a *part* of it, or the whole one; 8 bytes stand for it.
+
+    *base* stands for the address that it is then, which may be asked for itself.
+    """
+
+    part: Part
+    digest: bytes
+    base: bytes
+
+    def is_in(self, known: set[bytes]) -> bool:
+        """Return whether *known* has this form of a URL, or the address."""
+        return self.digest in known or self.base in known
+
+
+_WHOLE = Part("", "", "")
+
+
+def _forms(url: Url, request: Request) -> Iterator[_Form]:
+    """Yield the whole *url*, then what it is without its parts."""
+    callback = f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
+    digest = _digest(url, _WHOLE, callback)
+    yield _Form(_WHOLE, digest, digest)
+    parts = (part for part in parts_of(url) if part.kind in _KINDS and _may_change(part, url))
+    for part in islice(parts, _MOST_PARTS):
+        base = without(url, part)
+        yield _Form(part, _digest(base, part, callback), _digest(base, _WHOLE, callback))
+
+
 def _may_change(part: Part, url: Url) -> bool:
     """Return whether there may be a rule for *part*: no page number, no id and no language."""
     if part.kind not in ("parameter", "parameters"):
@@ -217,7 +255,7 @@ def _may_change(part: Part, url: Url) -> bool:
     return True
 
 
-def _digest(url: Url, part: Part | None, callback: str) -> bytes:
+def _digest(url: Url, part: Part, callback: str) -> bytes:
     data = f"{url}\0{part}\0{callback}".encode("utf-8", "replace")
     return blake2b(data, digest_size=8).digest()
 
