@@ -31,12 +31,14 @@ ENOUGH = 20
 _KINDS = "parameter", "parameters", "slash", "index"
 _MOST_PARTS, _MOST_RULES, _MOST_URLS = 12, 10_000, 2_000_000
 _EXAMPLES = 3
-# Page numbers, ids and languages, by their names or their values.
-_OF_CONTENT = re.compile(
-    r"(?:.*[_.-])?(?:id|ids|pid|nr|no|num|number|page|paged|p|pg|start|offset|from|lang|language"
-    r"|locale|hl|l|q|query|search)",
-    re.IGNORECASE,
+# Page numbers, ids and languages: the last word of a name, or the value.
+_OF_CONTENT = frozenset(
+    """
+    from hl id ids l lang language locale nr no num number offset p page paged pg pid q query
+    search start
+    """.split()
 )
+_BETWEEN_WORDS = re.compile(r"[_.-]|(?<=[a-z])(?=[A-Z])")
 _VALUE_OF_CONTENT = re.compile(r"\d{1,9}|[a-z]{2}(?:[-_](?:[a-zA-Z]{2}|[hH]an[st]))?")
 
 
@@ -250,7 +252,8 @@ def _may_change(part: Part, url: Url) -> bool:
         # Of sessions, tracking and print views, whatever their values are.
         if clean_url(Copy(f"http://a/?{name}={values.get(name, '')}")) > 1:
             continue
-        if _OF_CONTENT.fullmatch(name) or _VALUE_OF_CONTENT.fullmatch(values.get(name, "")):
+        last_word = _BETWEEN_WORDS.split(name)[-1].lower()
+        if last_word in _OF_CONTENT or _VALUE_OF_CONTENT.fullmatch(values.get(name, "")):
             return False
     return True
 

@@ -49,6 +49,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_REPORT": "",
         "DEDUP_INDEX": "",
         "DEDUP_REVISITS": "drop",
+        "DEDUP_SKIP_URLS": False,
         "DEDUP_CLOSE_UNCHANGED": 0,
         "DEDUP_DUPLICATES": "",
         "DEDUP_PREFER": [],
@@ -97,9 +98,9 @@ def test_a_method_with_arguments_is_a_dict_also_in_json():
 
 @each("value", [{"keep": "7d"}, {"keep": 7}, '{"keep": "7d"}'])
 def test_unchanged_pages_are_kept_or_dropped_for_some_days_or_for_ever(value: Any):
-    assert read(DEDUP_REVISITS=value).revisits == (True, 7)
-    assert read().revisits == (False, 0)
-    assert read(DEDUP_REVISITS="keep").revisits == (True, 0)
+    assert read(DEDUP_REVISITS=value).revisits == ("keep", 7)
+    assert read().revisits == ("drop", 0)
+    assert read(DEDUP_REVISITS="keep").revisits == ("keep", 0)
 
 
 @each("name", _FORMER)
@@ -182,9 +183,13 @@ WRONG = [
     ("DEDUP_INDEX", "sqlite://a", "four slashes for a path from the root"),
     ("DEDUP_INDEX", "sqlite:///a?store_down=stop", "that crawls do not share"),
     ("DEDUP_INDEX", "sqlite:////tmp", "must be a file, got '/tmp'"),
-    ("DEDUP_REVISITS", "skip", "must be 'drop' or 'keep', got 'skip'"),
+    ("DEDUP_REVISITS", "skp", "must be 'drop' or 'keep' or 'skip' or 'ask', got 'skp'"),
     ("DEDUP_REVISITS", {"drop": "soon"}, "must be a number of at least 0, got 'soon'"),
-    ("DEDUP_REVISITS", {}, """must be 'drop' or 'keep', or such as {"drop": "30d"}, got {}"""),
+    (
+        "DEDUP_REVISITS",
+        {},
+        """must be 'drop' or 'keep' or 'skip' or 'ask', or such as {"drop": "30d"}, got {}""",
+    ),
     ("DEDUP_CLOSE_UNCHANGED", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
 ]
