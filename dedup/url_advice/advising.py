@@ -13,9 +13,9 @@ all pages are known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from dedup.url_advice.advice import (
@@ -138,10 +138,7 @@ def _finding_without(
 
 
 def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
-    """Yield the folders and hosts that repeat another one, page by page.
-
-    Each is compared with the later one with which it has most equal contents.
-    """
+    """Yield the folders and hosts that repeat another one, page by page."""
     members: dict[Part, dict[Url, Url]] = defaultdict(dict)
     for url in crawl.urls:
         for part, base in in_any_folder(url):
@@ -153,22 +150,7 @@ def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
             len(members[part]), part.name.startswith("https:"), _natural(part.name), part
         ),
     )  # fmt: skip
-    places: dict[Url, list[int]] = defaultdict(list)
-    for number, part in enumerate(parts):
-        for base in members[part]:
-            places[base].append(number)
-    common, equal = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-    for base, numbers in places.items():
-        by_number = {n: crawl.contents[members[parts[n]][base]] for n in numbers[-_MOST_SIBLINGS:]}
-        for pair in combinations(by_number, 2):
-            common[pair] += 1
-            equal[pair] += by_number[pair[0]] == by_number[pair[1]]
-    best: dict[int, tuple[int, int]] = {}
-    for (number, other), count in common.items():
-        if count >= LEAST_COMPARED:
-            # On a tie the latest wins: it is the one that the others repeat.
-            best[number] = max(best.get(number, (-1, -1)), (equal[number, other], other))
-    for number, (_, other) in sorted(best.items()):
+    for number, other in _most_alike(crawl, [members[part] for part in parts]):
         own, others = members[parts[number]], members[parts[other]]
         both = [(url, others[base]) for base, url in own.items() if base in others]
         crawl.compare((crawl.contents[url], crawl.contents[its]) for url, its in both)
@@ -177,6 +159,26 @@ def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
         advice = _advice(crawl, parts[number], name, len(own), len(both), agreed, alone, both)
         may_bar = advice.is_advised and agreed == len(own)
         yield _Finding(parts[number], advice, set(own.values()), may_bar)
+
+
+def _most_alike(crawl: Pages, members: Sequence[Mapping[Url, Url]]) -> list[tuple[int, int]]:
+    """Return the numbers of *members*, each with the later one of most equal contents."""
+    places: dict[Url, list[int]] = defaultdict(list)
+    for number, urls in enumerate(members):
+        for base in urls:
+            places[base].append(number)
+    common, equal = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for base, numbers in places.items():
+        contents = {n: crawl.contents[members[n][base]] for n in numbers[-_MOST_SIBLINGS:]}
+        for one, other in combinations(contents, 2):
+            common[one, other] += 1
+            equal[one, other] += contents[one] == contents[other]
+    best: dict[int, tuple[int, int]] = {}
+    for (number, other), count in common.items():
+        if count >= LEAST_COMPARED:
+            # On a tie the latest wins: it is the one that the others repeat.
+            best[number] = max(best.get(number, (-1, -1)), (equal[number, other], other))
+    return [(number, other) for number, (_, other) in sorted(best.items())]
 
 
 def _advice(
@@ -200,30 +202,18 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
 
     Together, they leave for each barred page one with the same content.
     """
-    remaining = Counter(crawl.contents.values())
-    barred_urls, barred_contents = set[Url](), set[Hashable]()
+    barred = set[Url]()
     advice = []
     for finding in findings:
         deny = None
         if finding.may_bar and finding.advice.is_advised:
-            losses = Counter(crawl.contents[url] for url in finding.members - barred_urls)
-            remaining.subtract(losses)
-            last_copies = {content for content in losses if not remaining[content]}
-            dependants = (
-                neighbour
-                for content in last_copies
-                for neighbour in crawl.neighbours(content)
-                if neighbour in barred_contents
-            )
-            if all(crawl.is_in(content, remaining) for content in chain(last_copies, dependants)):
+            bars = barred | finding.members
+            left = Counter(content for url, content in crawl.contents.items() if url not in bars)
+            if all(crawl.is_in(content, left) for content in {crawl.contents[u] for u in bars}):
                 deny = _deny_rule(finding, crawl)
-            if deny:
-                barred_urls |= finding.members
-                barred_contents |= losses.keys()
-            else:
-                remaining.update(losses)
+            barred = bars if deny else barred
         advice.append(replace(finding.advice, deny=deny))
-    return advice, Effect(len(barred_urls), 0)
+    return advice, Effect(len(barred), 0)
 
 
 def _deny_rule(finding: _Finding, crawl: Pages) -> str | None:
@@ -241,39 +231,38 @@ def _add_discarder_rules(all_advice: Iterable[Advice], crawl: Pages) -> tuple[li
 
     They are for parameters; a rule that loses more beside the others than alone is not given.
     """
-    forms: dict[Url, Url] = {}
-    members: dict[Url, list[Url]] = {}
+    names: dict[str, list[str]] = defaultdict(list)
     skips = losses = 0
     advice = []
     for item in all_advice:
-        names = item.name.split(",") if item.kind == "parameters" else [item.name]
-        if not (item.is_advised and item.kind in ("parameter", "parameters")):
-            advice.append(item)
-            continue
-        changes = {}
-        # As duplicate-url-discarder matches hosts.
-        for url in chain(crawl.by_host[item.host], crawl.by_host["www." + item.host]):
-            form = forms.get(url, url)
-            if (new := form.without_parameters(names)) != form:
-                changes[url] = new
-        touched = {*changes.values(), *(forms.get(url, url) for url in changes)}
-        before = {f: members.get(f, [f] if f in crawl.urls else []) for f in touched}
-        after = {form: [u for u in urls if u not in changes] for form, urls in before.items()}
-        for url, form in changes.items():
-            after[form].append(url)
-        (compared, agreed), (compared_then, agreed_then) = (
-            crawl.evidence(classes.values()) for classes in (before, after)
-        )
-        lost = compared_then - agreed_then - (compared - agreed)
-        if lost <= item.compared - item.agreed:
-            forms.update(changes)
-            members.update(after)
-            skips += compared_then - compared
-            losses += lost
-            rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
-            item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": names})
+        if item.is_advised and item.kind in ("parameter", "parameters"):
+            own = item.name.split(",") if item.kind == "parameters" else [item.name]
+            # As duplicate-url-discarder matches hosts.
+            hosts = item.host, "www." + item.host
+            compared, agreed = _evidence_without(names, hosts, crawl)
+            with_it = {**names, item.host: [*names[item.host], *own]}
+            compared_then, agreed_then = _evidence_without(with_it, hosts, crawl)
+            lost = compared_then - agreed_then - (compared - agreed)
+            if lost <= item.compared - item.agreed:
+                names[item.host] += own
+                skips += compared_then - compared
+                losses += lost
+                rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
+                item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": own})
         advice.append(item)
     return advice, Effect(skips, losses)
+
+
+def _evidence_without(
+    names: Mapping[str, Sequence[str]], hosts: Iterable[str], crawl: Pages
+) -> tuple[int, int]:
+    """Return `Pages.evidence` of *hosts* without the parameters that are in *names* by host."""
+    classes: dict[Url, list[Url]] = defaultdict(list)
+    for host in hosts:
+        removed = {*names.get(host, ()), *names.get(host.removeprefix("www."), ())}
+        for url in crawl.by_host.get(host, ()):
+            classes[url.without_parameters(removed)].append(url)
+    return crawl.evidence(classes.values())
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
