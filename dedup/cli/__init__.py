@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import NoReturn
 
 from dedup import __version__
-from dedup.cli.errors import CommandError
 
 _LONGEST_MESSAGE = 2000
 _SHELLS = ("bash", "zsh", "tcsh")
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     except BrokenPipeError:  # as in: dedup evaluate ... | head
         _discard_output()
         return 0
-    except (CommandError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         print(f"{name}: {_printable(_message_of(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()

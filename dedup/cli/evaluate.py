@@ -9,9 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.diff import diff
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.ledgers import place_of
 from dedup.cli.options import (
     add_evidence,
@@ -19,12 +16,13 @@ from dedup.cli.options import (
     add_field,
     add_json,
     add_method,
+    check_new,
     check_numbers,
     choices_of,
     extractor_of,
     methods_of,
 )
-from dedup.cli.terminal import console, new_table, print_json, progress, show_line
+from dedup.cli.terminal import console, diff, new_table, print_json, progress, show_line
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
 from dedup.methods import METHODS
@@ -80,13 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     check_numbers(options, errors=0, sample=1)
     if bool(options.output) != bool(options.lexicon or options.sample):
-        raise CommandError("-o is for --sample and --lexicon, which need it")
+        raise ValueError("-o is for --sample and --lexicon, which need it")
     files = [path for path in options.inputs if isinstance(path, Path)]
     is_without_labels = options.sample or options.answers
     if options.lexicon and is_without_labels:
-        raise CommandError("--lexicon goes with neither --sample nor --answers")
+        raise ValueError("--lexicon goes with neither --sample nor --answers")
     if len(files) < len(options.inputs) and not is_without_labels:
-        raise CommandError("the URL of a store is for --sample and --answers")
+        raise ValueError("the URL of a store is for --sample and --answers")
     check_new(options.output)
     if options.lexicon:
         from dedup.cli import lexicon
@@ -105,7 +103,7 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     create = sweep_of if options.sweep else None
     methods = [method for choice in choices for method in methods_of(choice, create)]
     if files := [path for path in folders if path.is_file()]:
-        raise CommandError(
+        raise ValueError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
     collections = _read_collections(

@@ -14,8 +14,6 @@ from rich.text import Text
 from w3lib.url import safe_url_string
 
 from dedup.canonical import canonical_of
-from dedup.cli.diff import color
-from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import (
     add_extractor,
@@ -26,9 +24,9 @@ from dedup.cli.options import (
     method_of_ledger,
 )
 from dedup.cli.sources import read_source
-from dedup.cli.terminal import console, new_table, print_json, show_line
+from dedup.cli.terminal import color, console, new_table, print_json, show_line
 from dedup.evidence import Evidence, Names
-from dedup.explanation import Comparison, Explanation, Side
+from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction, Extractor
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.item_values import PageOfItem, values_of
@@ -93,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _tell_what_became(options: argparse.Namespace) -> int:
     if not (options.ledger or options.items):
-        raise CommandError("one page needs --ledger or --items, which know what became of it")
+        raise ValueError("one page needs --ledger or --items, which know what became of it")
     # What is stored is encoded; people copy it decoded, too.
     urls = dict.fromkeys(map(shorten_url, (options.one, safe_url_string(options.one))))
     with ExitStack() as stack:
@@ -214,7 +212,7 @@ def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
         if url in urls:
             found.setdefault(url, item)
     if missing := [url for url in urls if url not in found]:
-        raise CommandError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
+        raise ValueError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
     return [found[url] for url in urls]
 
 
@@ -226,7 +224,7 @@ def _sides_of_ledger(ledger: LedgerReader, urls: Sequence[str], notes: list[str]
         if (stored := ledger.text(url)) is None and (original := _equal_page(ledger, url)):
             stored = ledger.text(original)
         if stored is None:
-            raise CommandError(
+            raise ValueError(
                 f"{ledger.name} has no text of {url} (it keeps those of 2,000 pages); without "
                 "--ledger, the page itself is fetched"
             )
@@ -367,28 +365,30 @@ def _show_features(output: Console, explanation: Explanation) -> None:
     if not features:
         output.print("(none: it looks at the text as a whole, or at nothing in it)")
         return
-    both = [feature for feature in features if feature.one and feature.other]
+    one, other = (sum(not feature[side] for feature in features) for side in (2, 1))
     unequal = sorted(
         (feature for feature in features if feature.one != feature.other),
         key=lambda feature: (-abs(feature.one - feature.other), feature.text),
     )
-    one = sum(not feature.other for feature in features)
-    other = sum(not feature.one for feature in features)
-    line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
-    if reweighted := Count(sum(feature.one != feature.other for feature in both)):
+    line = f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}"
+    if reweighted := Count(len(unequal) - one - other):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
     output.print(line)
     have_weights = len({weight for feature in features for weight in feature[1:]} - {0}) > 1
-    heaviest = features if have_weights else []
-    for title, shown in (("the heaviest", heaviest), ("what differs most", unequal)):
-        table = new_table(title, right=("A", "B"))
-        for feature in shown[:_FEATURES]:
-            weights = [_number(weight) if weight else "–" for weight in feature[1:]]
-            style = "" if feature.one == feature.other else "yellow"
-            table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
-        if shown:
-            output.print()
-            output.print(table)
+    if have_weights:
+        _show_weights(output, "the heaviest", features)
+    if unequal:
+        _show_weights(output, "what differs most", unequal)
+
+
+def _show_weights(output: Console, title: str, features: Sequence[Feature]) -> None:
+    table = new_table(title, right=("A", "B"))
+    for feature in features[:_FEATURES]:
+        weights = (_number(weight) if weight else "–" for weight in feature[1:])
+        style = "" if feature.one == feature.other else "yellow"
+        table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
+    output.print()
+    output.print(table)
 
 
 def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None:

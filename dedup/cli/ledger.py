@@ -8,10 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.ledgers import ledger_file, place_of, with_log
-from dedup.cli.options import add_field, add_method, method_of, scope_of
+from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, Record, RecordError, format_of
@@ -68,9 +66,9 @@ def run(options: argparse.Namespace) -> None:
     first = options.inputs[0]
     is_ledger = isinstance(first, LogUrl) or (first.is_file() and is_sqlite(first))
     if is_ledger and len(options.inputs) > 1:
-        raise CommandError(f"{first} is a ledger: give one, or several feeds")
+        raise ValueError(f"{first} is a ledger: give one, or several feeds")
     if options.texts and not (is_ledger and options.method):
-        raise CommandError("--texts is for a ledger and --method")
+        raise ValueError("--texts is for a ledger and --method")
     if isinstance(options.output, Path):
         check_new(options.output)
     else:
@@ -106,7 +104,7 @@ def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
 def _rebuild(options: argparse.Namespace) -> None:
     scope = scope_of(options.scope)
     if scope and scope.needs_language:
-        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
+        raise ValueError(f"--scope {scope.name} needs a language, which no record of a page has")
     method = method_of(options.method or "simhash")
     reader = FieldReader(method)
     fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
@@ -189,7 +187,7 @@ def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
 
 
 def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
-    """Yield the URL and the text of each item; raises CommandError if a feed has no such field."""
+    """Yield the URL and the text of each item; raises ValueError if a feed has no such field."""
     for path in paths:
         number, has_texts = 0, False
         for number, (_, item) in enumerate(json_objects(path), 1):
@@ -200,7 +198,7 @@ def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[t
             if number == _ITEMS_WITHOUT_FIELD and not has_texts:
                 break
         if number and not has_texts:
-            raise CommandError(
+            raise ValueError(
                 f"none of the first {count_of(number, 'item')} of {path} has strings in "
                 f"{key_field!r} and {text_field!r}; --key-field and --text-field name other fields"
             )

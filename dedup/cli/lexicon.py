@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dedup.cli.errors import CommandError
 from dedup.cli.terminal import progress
 from dedup.lexicon_file import AT_LEAST, count_terms, write_lexicon
 from dedup.records.tables import json_objects
@@ -43,10 +42,10 @@ def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
             for where, record in json_objects(path):
                 text = record.get(field)
                 if not (text is None or isinstance(text, str)):
-                    raise CommandError(f"{where}: the field {field!r} must be a string")
+                    raise ValueError(f"{where}: the field {field!r} must be a string")
                 yield text
             continue
         try:
             yield path.read_text("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise CommandError(f"{path} is not UTF-8 ({error})") from error
+            raise ValueError(f"{path} is not UTF-8 ({error})") from error

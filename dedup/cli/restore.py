@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
@@ -58,12 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     for path in options.dropped:
         if not path.is_file():
-            raise CommandError(f"{path} is no file")
+            raise ValueError(f"{path} is no file")
     output = sys.stdout.buffer
     if path := next((path for path in options.dropped if _is_output(path, output)), None):
-        raise CommandError(f"{path} is read: write to another file")
+        raise ValueError(f"{path} is read: write to another file")
     if options.ledger and _keeps_nothing(output):
-        raise CommandError("--ledger takes the items for stored: write them to a file (>> FILE)")
+        raise ValueError("--ledger takes the items for stored: write them to a file (>> FILE)")
     restore = _Restore(options)
     with ExitStack() as stack:
         # The items come first: the ledger names only what is stored.

@@ -14,8 +14,6 @@ from time import perf_counter
 from typing import Any
 
 from dedup.atomic_file import replacing
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
@@ -23,6 +21,7 @@ from dedup.cli.options import (
     add_json,
     add_method,
     add_min_tokens,
+    check_new,
     check_numbers,
     extractor_of,
     method_of,
@@ -100,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     for name in ("sketches", "workers"):
         if options.spark is not None and getattr(options, name) is not None:
-            raise CommandError(f"--{name} is for one machine, not for --spark")
+            raise ValueError(f"--{name} is for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
     scan_there = _scan if options.spark is None else _scan_on_spark
     figures = scan_there(options) | {
@@ -132,7 +131,7 @@ def _fields(
     keep: Preference,
     date: str | None,
 ) -> Fields:
-    """Return the fields of inputs of a *kind*; raises CommandError for options not for that."""
+    """Return the fields of inputs of a *kind*; raises ValueError for options not for that."""
     has_fields = kind not in (Folder, Warc)
     by_date = newest in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
@@ -146,7 +145,7 @@ def _fields(
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
     ):
         if is_wrong:
-            raise CommandError(problem)
+            raise ValueError(problem)
     if scope is not None:
         _check_scope(options, kind, scope)
     return Fields(
@@ -160,13 +159,13 @@ def _fields(
 
 
 def _check_scope(options: argparse.Namespace, kind: type[Format], scope: Scope) -> None:
-    """Raise CommandError if inputs of a *kind* lack what *scope* needs."""
+    """Raise ValueError if inputs of a *kind* lack what *scope* needs."""
     if scope.needs_item and kind in (Folder, Warc):
-        raise CommandError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
+        raise ValueError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
     if scope.name in ("host", "domain") and kind is Folder:
-        raise CommandError(f"--scope {scope.name} needs URLs, and a {kind.name} has none")
+        raise ValueError(f"--scope {scope.name} needs URLs, and a {kind.name} has none")
     if scope.needs_language and options.record_field:
-        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
+        raise ValueError(f"--scope {scope.name} needs a language, which no record of a page has")
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     format_.check_output(output)
     for path in filter(None, (output, clusters)):
         if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
-            raise CommandError(f"{path} is in an input")
+            raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     reader = RecordReader(format_, method, extractor, scope)
@@ -213,7 +212,7 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
     scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
-        raise CommandError("--spark needs: pip install 'scrapy-dedup[spark]'")
+        raise ValueError("--spark needs: pip install 'scrapy-dedup[spark]'")
     from dedup.spark.files import Job, find_inputs, format_for, scan_files
     from dedup.spark.reading import RowReader
     from dedup.spark.session import spark_session

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from heapq import merge
+from typing import Any
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
@@ -46,21 +47,10 @@ def _report_of_pages(
     ledger: LedgerReader, run: int | None, chosen: list[Crawl]
 ) -> tuple[Report, PageEvents]:
     """Return the report of the pages that the *chosen* crawls stored, and the pages."""
-    identity, method = ledger.identity, ledger.method
-    settings = {
-        "DEDUP_METHOD": identity.get("method"),
-        "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
-        "DEDUP_SCOPE": identity.get("scope") or "crawl",
-        "DEDUP_EXTRACTOR": identity.get("extractor"),
-        "DEDUP_INDEX": ledger.name,
-        "DEDUP_ACTION": ledger.setting("DEDUP_ACTION", "drop"),
-        "DEDUP_DUPLICATES": ledger.setting("DEDUP_DUPLICATES", None),
-    }
-    if identity.get("simplify_chinese"):
-        settings["DEDUP_METHOD"] = {"name": identity.get("method"), "simplify_chinese": True}
+    method = ledger.method
     # Pages that were not compared are not in the ledger.
     contents = Contents(method, is_whole=False)
-    summary = Summary(Counters(), settings, contents=contents)
+    summary = Summary(Counters(), _settings_of(ledger), contents=contents)
     started = ended = min(crawl.started for crawl in chosen)
     numbers = {crawl.id for crawl in chosen}
     min_tokens = ledger.setting("DEDUP_MIN_TOKENS", SHORT)
@@ -93,6 +83,21 @@ def _report_of_pages(
         "lengths": [{**bucket, "duplicates": None} for bucket in report.lengths],
     })  # fmt: skip
     return Report(report, **known), summary.events
+
+
+def _settings_of(ledger: LedgerReader) -> dict[str, Any]:
+    identity, method = ledger.identity, ledger.method
+    name = identity.get("method")
+    simplifies = identity.get("simplify_chinese")
+    return {
+        "DEDUP_METHOD": {"name": name, "simplify_chinese": True} if simplifies else name,
+        "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
+        "DEDUP_SCOPE": identity.get("scope") or "crawl",
+        "DEDUP_EXTRACTOR": identity.get("extractor"),
+        "DEDUP_INDEX": ledger.name,
+        "DEDUP_ACTION": ledger.setting("DEDUP_ACTION", "drop"),
+        "DEDUP_DUPLICATES": ledger.setting("DEDUP_DUPLICATES", None),
+    }
 
 
 def _time_of(met: StoredPage | StoredMatch) -> float:

@@ -16,7 +16,7 @@ from texts import ENGLISH, article, page
 from trafilatura import load_html
 
 from dedup.cli import COMMANDS, main
-from dedup.cli.diff import diff
+from dedup.cli.terminal import diff
 from dedup.evidence import evidence_of
 from dedup.extraction import Extraction
 from dedup.lexicon import load_lexicon

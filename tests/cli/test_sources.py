@@ -8,7 +8,6 @@ from cases import each
 from web import Answer, served
 
 from dedup.cli import sources
-from dedup.cli.errors import CommandError
 from dedup.cli.sources import read_source
 
 TEXT = "我们在北京大学喝茶"
@@ -44,7 +43,7 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path, content):
 )
 def test_what_is_no_text_is_told_in_one_line(tmp_path, content, message):
     (tmp_path / "page").write_bytes(content)
-    with pytest.raises(CommandError, match=message) as error:
+    with pytest.raises(ValueError, match=message) as error:
         read_source(str(tmp_path / "page"))
     assert "\n" not in str(error.value)
 
@@ -62,7 +61,7 @@ def test_what_is_no_text_is_told_in_one_line(tmp_path, content, message):
     ],
 )
 def test_what_cannot_be_read_is_told(source, message):
-    with pytest.raises(CommandError, match=message):
+    with pytest.raises(ValueError, match=message):
         read_source(source)
 
 
@@ -94,7 +93,7 @@ def test_a_page_is_fetched_where_it_has_moved_to():
     ],
 )
 def test_answers_that_are_no_page_are_told(answer, message):
-    with served({"/page": answer}) as url, pytest.raises(CommandError, match=message):
+    with served({"/page": answer}) as url, pytest.raises(ValueError, match=message):
         read_source(f"{url}/page")
 
 
@@ -119,14 +118,14 @@ def answering(*parts, pause=0):
 @pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\nsome"])
 def test_a_server_that_stops_answering_is_left(monkeypatch, sent):
     monkeypatch.setattr(sources, "_SECONDS", 0.2)
-    with pytest.raises(CommandError, match="takes longer than"):
+    with pytest.raises(ValueError, match="takes longer than"):
         read_source(answering(sent))
 
 
 def test_a_server_that_never_stops_answering_is_left(monkeypatch):
     monkeypatch.setattr(sources, "_SECONDS", 0.2)
     endless = (b"HTTP/1.1 200 OK\r\n\r\n", *[b"word "] * 20, b"end")
-    with pytest.raises(CommandError, match="takes longer than"):
+    with pytest.raises(ValueError, match="takes longer than"):
         read_source(answering(*endless, pause=0.05))
 
 
@@ -140,5 +139,5 @@ def test_a_server_that_never_stops_answering_is_left(monkeypatch):
     ],
 )
 def test_answers_that_break_off_are_told(sent, message):
-    with pytest.raises(CommandError, match=message):
+    with pytest.raises(ValueError, match=message):
         read_source(answering(sent))
