@@ -94,7 +94,7 @@ def digest_of_title(title: str) -> bytes:
             segments.append(part)
     first, *middle = segments
     last = middle.pop() if middle else ""
-    return b"".join(map(digest_of_name, (first, "".join(middle), last)))
+    return b"".join(digest_of_name(part) for part in (first, "".join(middle), last) if part)
 
 
 # As those between the name of a page, of its section and of its site.

@@ -11,7 +11,7 @@ from dedup.atomic_file import replacing
 from dedup.limits import shorten
 from dedup.page import Page
 from dedup.readable_url import readable_url
-from dedup.report.url_pattern import url_pattern
+from dedup.report.url_pattern import url_pattern, without_version
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
 from dedup.text import from_utf8, to_utf8
@@ -23,7 +23,7 @@ _REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
 _COPIES_SHOWN = 20
 _LONGEST_TITLE = 200
 
-_TEXTS = ("kind", "url", "original", "preferred", "host", "pattern", "name")
+_TEXTS = ("kind", "url", "original", "preferred", "host", "pattern", "versions_of", "name")
 _OTHERS = ("distance", "tokens", "title", "headline")
 _COLUMNS = ", ".join((*_TEXTS, *_OTHERS))
 # As bytes, since a URL may have surrogates, which SQLite refuses.
@@ -103,7 +103,8 @@ class PageEvents:
         title = page.title if page else None
         texts = (
             verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
-            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None,
+            url_pattern(url), without_version(url),
+            shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
         self._waiting.append((
             *(text if text is None else to_utf8(text) for text in texts), verdict.distance,
@@ -151,6 +152,7 @@ class PageEvents:
             "url_patterns": self._names("pattern", _DUPLICATE),
             "near_patterns": self._names("pattern", "kind = 'near-duplicate'"),
             "titles": {"compared": compared, "different": different},
+            "versions": self._versions(),
         }
 
     def _preferred(self) -> list[dict[str, Any]]:
@@ -166,6 +168,16 @@ class PageEvents:
     def _revisits(self, kind: str) -> list[dict[str, Any]]:
         query = f"SELECT url, distance FROM pages WHERE kind = ? LIMIT {_REVISITS_SHOWN}"
         return [{"url": url, "distance": at} for url, at in self._rows(query, kind)]
+
+    def _versions(self) -> dict[str, int]:
+        """Return how many pages there are in versions side by side, in how many, and the drops."""
+        [row] = self._rows(
+            "SELECT count(*), coalesce(sum(urls), 0), coalesce(sum(dropped), 0) FROM ("
+            "SELECT count(DISTINCT url) AS urls, "
+            f"count(DISTINCT CASE WHEN {_DUPLICATE} THEN url END) AS dropped FROM pages "
+            "WHERE versions_of IS NOT NULL GROUP BY versions_of) WHERE urls > 1"
+        )
+        return dict(zip(("pages", "versions", "dropped"), row, strict=True))
 
     def _timeline(self, pages: int) -> dict[str, Any]:
         width = 1

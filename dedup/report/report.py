@@ -11,6 +11,7 @@ _LATER = {
     "dropped_text": None, "objections": {}, "weak": {}, "item_differences": None,
     "preferred": {"duplicates": 0, "first": []}, "second_opinion": None,
     "near_patterns": {"names": 0, "largest": []}, "titles": None, "chinese_scripts": None,
+    "versions": {"pages": 0, "versions": 0, "dropped": 0},
 }  # fmt: skip
 
 

@@ -66,7 +66,15 @@ def test_it_is_read_back_from_its_json(tmp_path, open_store):
 
 def test_one_of_an_older_version_is_read_and_shown(tmp_path, open_store):
     old = json.loads(EXAMPLE)
-    later = "dropped_text", "weak", "second_opinion", "chinese_scripts", "titles", "preferred"
+    later = (
+        "dropped_text",
+        "weak",
+        "second_opinion",
+        "chinese_scripts",
+        "titles",
+        "preferred",
+        "versions",
+    )
     for key in (*later, "near_patterns"):
         del old[key]
     report = Report.from_json(old)

@@ -48,6 +48,18 @@ def test_verdicts_are_counted_in_the_stats(summary, stats):
     }
 
 
+def test_versions_of_one_page_are_counted(summary, detector):
+    summary.record(new(), "http://a/1.0/x?q", 1)
+    summary.record(exact("http://a/1.0/x?q"), "http://a/2.0/x?q", 1)
+    summary.record(new(), "http://a/latest/x?q", 1)
+    summary.record(new(), "http://a/latest/x?other", 1)
+    summary.record(new(), "http://a/2024/x?q", 1)
+    report = summary.finish(detector)
+    assert report.versions == {"pages": 1, "versions": 3, "dropped": 1}
+    assert "  versions            3 of 1 page, 1 of them duplicates" in as_text(report)
+    assert "versions" not in as_text(Report({**report, "versions": Report(versions=0)}))
+
+
 def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
     numbers = summary.finish(detector, spider="mine")
     assert datetime.fromisoformat(numbers.pop("started")).utcoffset() is not None
@@ -83,6 +95,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         },
         "near_patterns": {"names": 0, "largest": []},
         "titles": {"compared": 0, "different": 0},
+        "versions": {"pages": 0, "versions": 0, "dropped": 0},
         "second_opinion": None,
         "chinese_scripts": None,
         "nearest_kept": {"sample": 0, "pages": 0, "within": 16, "distances": {}},
