@@ -98,7 +98,6 @@ def _run(arguments: Sequence[str], program: str, command: str | None) -> int:
 
 
 def _print_completion(program: str, shell: str) -> int:
-    """Print the script that makes *shell* complete all commands and their options."""
     try:
         import shtab
     except ImportError:
@@ -134,7 +133,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(program: str, names: Container[str | None]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only those in *names* have their arguments."""
     parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     parser.add_argument("--print-completion", choices=_SHELLS, metavar="SHELL",

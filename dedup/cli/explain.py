@@ -136,7 +136,6 @@ def _show_events(
 
 
 def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
-    """Return the explanation of two pages, and what else is to be known of them."""
     method = None if options.method is None else method_of(options.method)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
@@ -170,7 +169,6 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
 
 
 def _names_of(sides: Sequence[Side]) -> Names:
-    """Return what a crawl knows of names that has met these pages alone."""
     names = Names()
     for side in sides:
         if side.extraction.evidence is not None:
@@ -199,7 +197,6 @@ def _with_item(side: Side, item: Any, html: str, ignored: Sequence[str]) -> Side
 
 
 def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
-    """Return the first item of each of *urls* in feeds or files of dropped items."""
     found: dict[str, Any] = {}
     for raw in JsonLines(paths, Fields()).raw_records():
         try:

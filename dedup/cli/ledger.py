@@ -141,10 +141,6 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
 def _records(
     feed: Format, reader: FieldReader, scope: Scope | None
 ) -> Iterator[FieldRecord | ValueError]:
-    """Yield what the items of *feed* hold, in order: a record, or why there is none.
-
-    Where there is a *scope*, they are in that.
-    """
     raws = feed.raw_records()
     while batch := list(islice(raws, _ITEMS_AT_ONCE)):
         parsed = [_parse(feed, raw) for raw in batch]
@@ -187,7 +183,6 @@ def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
 
 
 def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
-    """Yield the URL and the text of each item; raises ValueError if a feed has no such field."""
     for path in paths:
         number, has_texts = 0, False
         for number, (_, item) in enumerate(json_objects(path), 1):

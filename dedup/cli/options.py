@@ -172,7 +172,6 @@ def _naming(option: str) -> Iterator[None]:
 
 @cache
 def _hashing(secret: str) -> KeyedHashing | None:
-    """Return the hashing with *secret*; ``None`` if that is empty."""
     return KeyedHashing(secret) if secret else None
 
 

@@ -124,7 +124,6 @@ def _show(output: Console, figures: dict[str, Any]) -> None:
 
 
 def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
-    """Write the HTML report of *ledger*."""
     crawls = ledger.crawls()
     run = None if options.crawl is None else _run_of(crawls, options.crawl)
     with closing(TextStore(0)) as texts:

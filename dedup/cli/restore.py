@@ -88,7 +88,6 @@ def _is_output(path: Path, output: BinaryIO) -> bool:
 
 
 def _keeps_nothing(output: BinaryIO) -> bool:
-    """Return whether *output* is a terminal, or a device such as /dev/null."""
     try:
         return stat.S_ISCHR(os.fstat(output.fileno()).st_mode)
     except OSError:  # of a program that has no such file
@@ -112,8 +111,6 @@ def _ends_torn(output: BinaryIO) -> bool:
 
 
 class _Restore:
-    """What is restored, and what is counted of it."""
-
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._ledger: Any = None

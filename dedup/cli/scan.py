@@ -131,7 +131,6 @@ def _fields(
     keep: Preference,
     date: str | None,
 ) -> Fields:
-    """Return the fields of inputs of a *kind*; raises ValueError for options not for that."""
     has_fields = kind not in (Folder, Warc)
     by_date = newest in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
@@ -159,7 +158,6 @@ def _fields(
 
 
 def _check_scope(options: argparse.Namespace, kind: type[Format], scope: Scope) -> None:
-    """Raise ValueError if inputs of a *kind* lack what *scope* needs."""
     if scope.needs_item and kind in (Folder, Warc):
         raise ValueError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
     if scope.name in ("host", "domain") and kind is Folder:
@@ -169,7 +167,6 @@ def _check_scope(options: argparse.Namespace, kind: type[Format], scope: Scope) 
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
-    """Scan on this machine; return the figures."""
     inputs, output = list(map(Path, options.inputs)), Path(options.output)
     clusters = options.clusters and Path(options.clusters)
     scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
@@ -208,7 +205,6 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
-    """Scan on a cluster; return the figures."""
     scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
@@ -259,7 +255,6 @@ def _sketches(
 
 
 def _write(format_: Format, outcome: Outcome, output: Path, outputs: ExitStack) -> int:
-    """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
     if isinstance(format_, Folder):
         return format_.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
     file = outputs.enter_context(replacing(output, is_new=True))

@@ -115,7 +115,6 @@ def _distinct_pages(
 
 
 def _pages(source: Path | LogUrl, text_field: str, key_field: str) -> Iterator[tuple[str, str]]:
-    """Yield the key and the text of each page that has a text."""
     if isinstance(source, LogUrl) or is_sqlite(source):
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
@@ -159,7 +158,6 @@ def _write_pairs(
 
 
 def _read_answers(path: Path) -> dict[Keys, str]:
-    """Return the label of each answered pair of a table."""
     answers = {}
     for where, (one, other, label) in table_rows(path, *_COLUMNS):
         label = label.strip().lower()
@@ -226,7 +224,6 @@ def _as_json(results: Sequence[_Result], judged: int) -> dict[str, Any]:
 
 
 def _show(output: Console, results: Sequence[_Result], choices: Sequence[MethodChoice]) -> None:
-    """Print the tables, the recommendations, and the setting of the best method."""
     for result in results:
         _show_steps(output, result)
     output.print()

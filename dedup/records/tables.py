@@ -46,7 +46,6 @@ def table_rows(
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Name *path* in errors of reading it."""
     try:
         yield
     except OSError as error:

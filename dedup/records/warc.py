@@ -8,8 +8,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Format, RawRecord, Record, RecordError, timestamp
-from dedup.records.decoding import decode_html
+from dedup.records.base import (
+    Fields,
+    Format,
+    RawRecord,
+    Record,
+    RecordError,
+    decode_html,
+    timestamp,
+)
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _NO_ID = 0
@@ -138,8 +145,6 @@ class _Entries:
 
 
 class _Entry:
-    """A record of WARC."""
-
     def __init__(self, records: Any, record: Any) -> None:
         self._records = records
         self._record = record

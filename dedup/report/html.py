@@ -137,7 +137,6 @@ def _groups(copies: Iterable[Copy], diffs: Diffs) -> tuple[list[dict[str, Any]],
 
 
 def _restore(report: Report) -> str:
-    """Return the command that brings back all that was dropped; empty where nobody kept it."""
     settings = report.settings
     dropped, ledger = settings.get("DEDUP_DUPLICATES"), settings.get("DEDUP_INDEX")
     if not dropped:

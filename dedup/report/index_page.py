@@ -42,8 +42,6 @@ class CrawlFigures:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A crawl, and the one of the same site and spider before it."""
-
     crawl: CrawlFigures
     before: CrawlFigures | None
     exists: bool

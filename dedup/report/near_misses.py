@@ -49,7 +49,6 @@ class KeptPages:
             await detector.neighbours.fetch(records, scope)
 
     def _by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
-        """Return those pages of the sample that are long enough."""
         by_scope: dict[str, list[PageRecord]] = defaultdict(list)
         for _, record in self._sample:
             if not rule.is_short(record):

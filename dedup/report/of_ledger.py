@@ -46,7 +46,6 @@ def report_of_ledger(ledger: LedgerReader, run: int | None = None) -> tuple[Repo
 def _report_of_pages(
     ledger: LedgerReader, run: int | None, chosen: list[Crawl]
 ) -> tuple[Report, PageEvents]:
-    """Return the report of the pages that the *chosen* crawls stored, and the pages."""
     method = ledger.method
     # Pages that were not compared are not in the ledger.
     contents = Contents(method, is_whole=False)
@@ -125,7 +124,6 @@ def _content_of(match: StoredMatch) -> Content:
 
 
 def _detector(ledger: LedgerReader, method: Method) -> Detector:
-    """Return a detector that knows the pages of the ledger, for near misses."""
     detector = Detector(method, store=StoreOfReader(ledger))
     finished(detector.load())
     return detector

@@ -71,6 +71,5 @@ def _judge_again(method: Method, rule: Rule, kept: KeptPages, texts: TextStore) 
 
 
 def _read_again(method: Method, record: PageRecord, extraction: Extraction) -> PageRecord:
-    """Return what a crawl with *method* compares of the page of *record*."""
     read = PageReader(lambda _html: extraction, method).read_html("").record
     return read.under(record.key, record.scope)._replace(item=record.item)

@@ -279,6 +279,5 @@ def _content_of(
 
 
 def _bound(value: Any) -> Any:
-    """Return the value of a setting, a long one as the beginning of its text."""
     text = str(value)
     return value if len(text) <= LONGEST_LINE else shorten(text)

@@ -75,13 +75,11 @@ def scan(
 
 
 def _key(record: ReadRecord) -> bytes:
-    """Return the key of *record* as outcomes hold it."""
     key = f"={record.page.key}" if record.has_key else ""
     return to_utf8(key)
 
 
 def _judge_best_first(sketches: Sketches, judge: RecordJudge, losses: ScanLosses) -> None:
-    """Judge the new ones of the records that were read before, the best first."""
     fates = judge.outcome.fates
     wanted = (number for number in sketches.best_first() if fates[number] == Fate.NEW)
     while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):

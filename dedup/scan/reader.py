@@ -114,7 +114,6 @@ class RecordReader:
     def _read_fields(
         self, parsed: Sequence[Record | RecordError], reader: FieldReader
     ) -> list[ReadRecord]:
-        """Return the records that stand in the fields of others, in place of a text."""
         values = [record.values for record in parsed if isinstance(record, Record)]
         found = iter(reader.read([value for value in values if value is not None]))
         return [
@@ -140,7 +139,6 @@ class RecordReader:
 
 
 def _canonical(record: Record, url: str) -> str | None:
-    """Return the URL that a record names as its canonical one, in a field or in its HTML."""
     if record.canonical:
         with suppress(ValueError):  # such as an unclosed bracket in the host
             return shorten_url(urljoin(url, record.canonical))

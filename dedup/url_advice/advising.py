@@ -107,7 +107,6 @@ def _nearest(findings: Iterable[_Finding]) -> Advice | None:
 
 
 def _findings(crawl: Pages, least: int) -> Iterator[_Finding]:
-    """Yield the parts with *least* comparable URLs or more, without rules."""
     urls_of: dict[Part, list[Url]] = defaultdict(list)
     for url in _with_few_parts(crawl.urls):
         for part in parts_of(url):
@@ -121,7 +120,6 @@ def _findings(crawl: Pages, least: int) -> Iterator[_Finding]:
 def _finding_without(
     part: Part, urls: Collection[Url], crawl: Pages, least: int
 ) -> Iterator[_Finding]:
-    """Yield the finding about *part* of *urls*, unless too few of them can be compared."""
     bases: dict[Url, list[Url]] = defaultdict(list)
     for url in urls:
         bases[without(url, part)].append(url)
@@ -266,7 +264,6 @@ def _evidence_without(
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
-    """Return *urls* without those with most parts, if all parts together are too many."""
     counts = Counter(url.number_of_parts for url in urls)
     most = total = 0
     for number, count in sorted(counts.items()):
@@ -278,7 +275,6 @@ def _with_few_parts(urls: Collection[Url]) -> list[Url]:
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return a key by which v1.10 comes after v1.9."""
     return tuple(
         # Not as an int: Python refuses to parse more than 4,300 digits.
         (False, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (True, 0, part)
