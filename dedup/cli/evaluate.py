@@ -2,7 +2,7 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +25,12 @@ from dedup.cli.options import (
 from dedup.cli.terminal import console, diff, new_table, print_json, progress, show_line
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
+from dedup.lexicon_file import AT_LEAST, count_terms, write_lexicon
 from dedup.methods import METHODS
+from dedup.records.tables import json_objects
 from dedup.rule import SHORT
-from dedup.text import printable
+from dedup.text import Document, printable
+from dedup.units import Count, count_of
 
 EXAMPLES = """\
 examples:
@@ -87,9 +90,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("the URL of a store is for --sample and --answers")
     check_new(options.output)
     if options.lexicon:
-        from dedup.cli import lexicon
-
-        lexicon.write(files, options.output, options.text_field)
+        _write_lexicon(files, options.output, options.text_field)
     elif is_without_labels:
         from dedup.cli import thresholds
 
@@ -174,3 +175,43 @@ def _show_errors(output: Console, collection: Collection, result: Evaluation, co
             output.print()
             show_line(output, f"{title}{collection.keys[one]} | {collection.keys[other]}", "bold")
             output.print(diff(collection.texts[one], collection.texts[other]))
+
+
+def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
+    without_text = 0
+    with progress("documents", None) as advance:
+
+        def documents() -> Iterator[Document]:
+            nonlocal without_text
+            for text in _texts(inputs, text_field):
+                advance()
+                if text:
+                    yield Document.from_main_text(text)
+                else:
+                    without_text += 1
+
+        number, counts = count_terms(documents())
+    digest = write_lexicon(output, number, counts)
+    words = sum(count >= AT_LEAST for count in counts.values())
+    name = printable(str(output))
+    print(f"{name}: {count_of(words, 'word')} of {count_of(number, 'document')}, digest {digest}")
+    if without_text:
+        print(
+            f"{Count(without_text):document was skipped, without|documents were skipped, without} "
+            f"text (JSON lines: in the field {text_field!r})"
+        )
+
+
+def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
+    for path in paths:
+        if path.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
+            for where, record in json_objects(path):
+                text = record.get(field)
+                if not (text is None or isinstance(text, str)):
+                    raise ValueError(f"{where}: the field {field!r} must be a string")
+                yield text
+            continue
+        try:
+            yield path.read_text("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 ({error})") from error
