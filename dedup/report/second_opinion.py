@@ -10,7 +10,7 @@ from dedup.methods.base import Method
 from dedup.methods.verified import Verified
 from dedup.page import PageReader
 from dedup.record import PageRecord
-from dedup.report.near_misses import KeptPages
+from dedup.report.kept_pages import KeptPages
 from dedup.report.texts import TextStore
 from dedup.rule import Rule
 from dedup.text import script_of
