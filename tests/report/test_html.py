@@ -387,13 +387,6 @@ def test_on_paper_every_drop_is_named_and_no_control_is_left(browser, report):
         assert not browser.find_element("css selector", selector).is_displayed()
 
 
-@pytest.mark.slow
-def test_it_prints(browser, report):
-    show(browser, report[1])
-    pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
-    assert len(pdf) > 20_000
-
-
 def hostile_report(texts):
     """A crawl in which every title, URL and text is out to do harm."""
     summary = summary_with(texts, {**SETTINGS, HOSTILE[0]: HOSTILE[1]})
@@ -472,14 +465,6 @@ def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
     show(browser, path)
     assert browser.execute_script("return window.pwned") is None
     assert any("Content Security Policy" in message for message in console(browser))
-
-
-@pytest.mark.slow
-def test_an_empty_crawl_has_a_report(browser, tmp_path, open_store):
-    path = written(tmp_path, report_of([]), open_store(0))
-    show(browser, path)
-    assert console(browser) == []
-    assert texts_of(browser, ".figure strong")[:5] == ["0"] * 5
 
 
 def test_it_is_made_again_from_the_json(report, open_store):
