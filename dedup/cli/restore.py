@@ -59,9 +59,12 @@ def run(options: argparse.Namespace) -> int:
         if not path.is_file():
             raise ValueError(f"{path} is no file")
     output = sys.stdout.buffer
-    if path := next((path for path in options.dropped if _is_output(path, output)), None):
-        raise ValueError(f"{path} is read: write to another file")
-    if options.ledger and _keeps_nothing(output):
+    state = _state_of(output)
+    for path in options.dropped:
+        if state and os.path.samestat(state, path.stat()):
+            raise ValueError(f"{path} is read: write to another file")
+    # A terminal, or a device such as /dev/null.
+    if options.ledger and state and stat.S_ISCHR(state.st_mode):
         raise ValueError("--ledger takes the items for stored: write them to a file (>> FILE)")
     restore = _Restore(options)
     with ExitStack() as stack:
@@ -80,18 +83,11 @@ def run(options: argparse.Namespace) -> int:
     return 1 if restore.unread else 0
 
 
-def _is_output(path: Path, output: BinaryIO) -> bool:
+def _state_of(output: BinaryIO) -> os.stat_result | None:
     try:
-        return os.path.samestat(os.fstat(output.fileno()), path.stat())
-    except OSError:
-        return False
-
-
-def _keeps_nothing(output: BinaryIO) -> bool:
-    try:
-        return stat.S_ISCHR(os.fstat(output.fileno()).st_mode)
+        return os.fstat(output.fileno())
     except OSError:  # of a program that has no such file
-        return False
+        return None
 
 
 def _ends_torn(output: BinaryIO) -> bool:

@@ -31,7 +31,6 @@ from dedup.cli.options import (
 from dedup.cli.scan_figures import figures_of, show_figures
 from dedup.cli.terminal import print_json, progress
 from dedup.evidence import DEMANDS
-from dedup.methods.base import Method
 from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
@@ -131,8 +130,8 @@ def _fields(
     keep: Preference,
     date: str | None,
 ) -> Fields:
-    has_fields = kind not in (Folder, Warc)
-    by_date = newest in keep.criteria
+    has_fields, by_date = kind not in (Folder, Warc), newest in keep.criteria
+    scope = scope or Scope.of("crawl")
     named = options.text_field, options.html_field, options.record_field, options.key_field
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
@@ -142,28 +141,29 @@ def _fields(
         ),
         (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
+        (
+            scope.needs_item and not has_fields,
+            f"--scope {scope.name} needs fields, and a {kind.name} has none",
+        ),
+        (
+            scope.name in ("host", "domain") and kind is Folder,
+            f"--scope {scope.name} needs URLs, and a folder has none",
+        ),
+        (
+            scope.needs_language and options.record_field,
+            f"--scope {scope.name} needs a language, which no record of a page has",
+        ),
     ):
         if is_wrong:
             raise ValueError(problem)
-    if scope is not None:
-        _check_scope(options, kind, scope)
     return Fields(
         options.html_field or options.record_field or options.text_field or "text",
         is_html=bool(options.html_field),
         key=options.key_field,
         date="WARC-Date" if kind is Warc and by_date else date,
         is_object=bool(options.record_field),
-        with_all=scope is not None and scope.needs_item,
+        with_all=scope.needs_item,
     )
-
-
-def _check_scope(options: argparse.Namespace, kind: type[Format], scope: Scope) -> None:
-    if scope.needs_item and kind in (Folder, Warc):
-        raise ValueError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
-    if scope.name in ("host", "domain") and kind is Folder:
-        raise ValueError(f"--scope {scope.name} needs URLs, and a {kind.name} has none")
-    if scope.needs_language and options.record_field:
-        raise ValueError(f"--scope {scope.name} needs a language, which no record of a page has")
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     reader = RecordReader(format_, method, extractor, scope)
-    with _sketches(options, format_, method, scope) as saved:
+    with _sketches(options, reader) as saved:
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
             outcome = scan(
                 reader,
@@ -229,21 +229,19 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _sketches(
-    options: argparse.Namespace, format_: Format, method: Method, scope: Scope | None
-) -> Iterator[SketchesFile | None]:
+def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[SketchesFile | None]:
     if options.sketches is None:
         yield None
         return
-    fields = format_.fields
+    fields = reader.format.fields
     identity = {
-        "inputs": format_.state,
+        "inputs": reader.format.state,
         "html field" if fields.is_html else "text field": fields.content,
         "key field": fields.key,
         "date field": fields.date,
-        "extractor": options.extractor if format_.has_html else None,
-        "scope": scope and scope.name,
-        **method.identity,
+        "extractor": options.extractor if reader.format.has_html else None,
+        "scope": reader.scope and reader.scope.name,
+        **reader.method.identity,
     }
     with closing(SketchesFile(options.sketches, identity)) as saved:
         try:

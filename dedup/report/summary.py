@@ -193,15 +193,12 @@ class Summary:
             gathered["dropped_text"] = self._dropped_text()
         numbers = counted(self._stats, seconds)
         if store is not None:
-            written = {"written": "checkpoints", "failed": "failed_checkpoints"}
             numbers["ledger"] = {
                 "path": store.path,
                 "crawl": store.run,
                 "resumed": store.is_resumed,
-                **{
-                    key: self._stats.get_value(f"dedup/checkpoints/{name}", 0)
-                    for name, key in written.items()
-                },
+                "checkpoints": self._stats.get_value("dedup/checkpoints/written", 0),
+                "failed_checkpoints": self._stats.get_value("dedup/checkpoints/failed", 0),
                 "pages_not_written": store.unpublished,
             }
         return Report.of(
