@@ -8,10 +8,10 @@ from typing import NoReturn
 from urllib.error import HTTPError, URLError
 from urllib.request import FTPHandler, Request, build_opener
 
-from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 
 from dedup import __version__
+from dedup.records.base import decode_html
 
 MOST_BYTES = 10_000_000
 _SECONDS = 30.0
@@ -27,29 +27,18 @@ _HEADERS = {
 def read_source(source: str) -> str:
     """Return the HTML or the text of *source*, a file or an http(s) URL.
 
-    The encoding is the one that the page declares (by a byte order mark, in the HTTP header or in
-    its HTML), else UTF-8. Raises ValueError with a message of one line if *source* cannot be
-    read, is larger than 10 MB, or is not text.
+    It is decoded as `decode_html` does. Raises ValueError with a message of one line if *source*
+    cannot be read, is larger than 10 MB, or is not text.
     """
     scheme, separator, _ = source.partition("://")
     is_url = separator and scheme.lower() in ("http", "https")
     body, content_type = _fetch(source) if is_url else (_read_file(source), None)
     if len(body) > MOST_BYTES:
         raise ValueError(f"{source} is larger than {MOST_BYTES:,} bytes")
-    try:
-        encoding, text = html_to_unicode(content_type, body, auto_detect_fun=_default_encoding)
-    except UnicodeError as error:
-        raise ValueError(f"{source} is not UTF-8 and declares no other encoding") from error
-    except LookupError as error:  # a Python codec that is not for text
-        raise ValueError(f"{source} declares an encoding that is not for text ({error})") from error
+    text = decode_html(body, content_type)
     if "\0" in text:
-        raise ValueError(f"{source} is not text: decoded as {encoding}, it has NUL characters")
+        raise ValueError(f"{source} is not text: it has NUL characters")
     return text
-
-
-def _default_encoding(body: bytes) -> str:
-    body.decode()
-    return "utf-8"
 
 
 def _read_file(source: str) -> bytes:

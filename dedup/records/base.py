@@ -191,7 +191,7 @@ def decode_html(body: bytes, content_type: str | None = None) -> str:
     """Decode HTML as a browser does.
 
     The byte order mark decides, then the header, then the page's own declaration, then a guess.
-    Never fails: invalid bytes become U+FFFD.
+    Never fails: invalid bytes become U+FFFD, and a declared codec that is not for text is ignored.
     """
     from w3lib.encoding import html_to_unicode
 
@@ -202,7 +202,10 @@ def decode_html(body: bytes, content_type: str | None = None) -> str:
             return "cp1252"
         return "utf-8"
 
-    return html_to_unicode(content_type, body, auto_detect_fun=guess)[1]
+    try:
+        return html_to_unicode(content_type, body, auto_detect_fun=guess)[1]
+    except (LookupError, UnicodeError):  # such as hex, which Python has, too
+        return body.decode("utf-8", "replace")
 
 
 def _text_of(value: Any, field: str) -> str | None:
