@@ -130,8 +130,26 @@ def _fields(
     keep: Preference,
     date: str | None,
 ) -> Fields:
+    is_archive = kind is Warc and newest in keep.criteria
+    _check_options(options, kind, scope or Scope.of("crawl"), keep, date)
+    return Fields(
+        options.html_field or options.record_field or options.text_field or "text",
+        is_html=bool(options.html_field),
+        key=options.key_field,
+        date="WARC-Date" if is_archive else date,
+        is_object=bool(options.record_field),
+        with_all=scope is not None and scope.needs_item,
+    )
+
+
+def _check_options(
+    options: argparse.Namespace,
+    kind: type[Format],
+    scope: Scope,
+    keep: Preference,
+    date: str | None,
+) -> None:
     has_fields, by_date = kind not in (Folder, Warc), newest in keep.criteria
-    scope = scope or Scope.of("crawl")
     named = options.text_field, options.html_field, options.record_field, options.key_field
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
@@ -156,14 +174,6 @@ def _fields(
     ):
         if is_wrong:
             raise ValueError(problem)
-    return Fields(
-        options.html_field or options.record_field or options.text_field or "text",
-        is_html=bool(options.html_field),
-        key=options.key_field,
-        date="WARC-Date" if kind is Warc and by_date else date,
-        is_object=bool(options.record_field),
-        with_all=scope.needs_item,
-    )
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
