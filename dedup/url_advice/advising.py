@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Any, NamedTuple
 
 from dedup.url_advice.advice import (
@@ -200,16 +200,22 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
 
     Together, they leave for each barred page one with the same content.
     """
-    barred = set[Url]()
+    left = Counter(crawl.contents.values())
+    barred, lost = set[Url](), set[Hashable]()
     advice = []
     for finding in findings:
         deny = None
         if finding.may_bar and finding.advice.is_advised:
-            bars = barred | finding.members
-            left = Counter(content for url, content in crawl.contents.items() if url not in bars)
-            if all(crawl.is_in(content, left) for content in {crawl.contents[u] for u in bars}):
+            losses = Counter(crawl.contents[url] for url in finding.members - barred)
+            left.subtract(losses)
+            lost_with_it = lost | losses.keys()
+            if all(left[content] or crawl.is_in(content, left) for content in lost_with_it):
                 deny = _deny_rule(finding, crawl)
-            barred = bars if deny else barred
+            if deny:
+                barred |= finding.members
+                lost = lost_with_it
+            else:
+                left.update(losses)
         advice.append(replace(finding.advice, deny=deny))
     return advice, Effect(len(barred), 0)
 
@@ -229,38 +235,39 @@ def _add_discarder_rules(all_advice: Iterable[Advice], crawl: Pages) -> tuple[li
 
     They are for parameters; a rule that loses more beside the others than alone is not given.
     """
-    names: dict[str, list[str]] = defaultdict(list)
+    forms: dict[Url, Url] = {}
+    members: dict[Url, list[Url]] = {}
     skips = losses = 0
     advice = []
     for item in all_advice:
-        if item.is_advised and item.kind in ("parameter", "parameters"):
-            own = item.name.split(",") if item.kind == "parameters" else [item.name]
-            # As duplicate-url-discarder matches hosts.
-            hosts = item.host, "www." + item.host
-            compared, agreed = _evidence_without(names, hosts, crawl)
-            with_it = {**names, item.host: [*names[item.host], *own]}
-            compared_then, agreed_then = _evidence_without(with_it, hosts, crawl)
-            lost = compared_then - agreed_then - (compared - agreed)
-            if lost <= item.compared - item.agreed:
-                names[item.host] += own
-                skips += compared_then - compared
-                losses += lost
-                rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
-                item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": own})
+        names = item.name.split(",") if item.kind == "parameters" else [item.name]
+        if not (item.is_advised and item.kind in ("parameter", "parameters")):
+            advice.append(item)
+            continue
+        changes = {}
+        # As duplicate-url-discarder matches hosts.
+        for url in chain(crawl.by_host[item.host], crawl.by_host["www." + item.host]):
+            form = forms.get(url, url)
+            if (new := form.without_parameters(names)) != form:
+                changes[url] = new
+        touched = {*changes.values(), *(forms.get(url, url) for url in changes)}
+        before = {f: members.get(f, [f] if f in crawl.urls else []) for f in touched}
+        after = {form: [u for u in urls if u not in changes] for form, urls in before.items()}
+        for url, form in changes.items():
+            after[form].append(url)
+        (compared, agreed), (compared_then, agreed_then) = (
+            crawl.evidence(classes.values()) for classes in (before, after)
+        )
+        lost = compared_then - agreed_then - (compared - agreed)
+        if lost <= item.compared - item.agreed:
+            forms.update(changes)
+            members.update(after)
+            skips += compared_then - compared
+            losses += lost
+            rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
+            item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": names})
         advice.append(item)
     return advice, Effect(skips, losses)
-
-
-def _evidence_without(
-    names: Mapping[str, Sequence[str]], hosts: Iterable[str], crawl: Pages
-) -> tuple[int, int]:
-    """Return `Pages.evidence` of *hosts* without the parameters that are in *names* by host."""
-    classes: dict[Url, list[Url]] = defaultdict(list)
-    for host in hosts:
-        removed = {*names.get(host, ()), *names.get(host.removeprefix("www."), ())}
-        for url in crawl.by_host.get(host, ()):
-            classes[url.without_parameters(removed)].append(url)
-    return crawl.evidence(classes.values())
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
