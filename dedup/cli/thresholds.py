@@ -27,7 +27,7 @@ from dedup.cli.options import choices_of, methods_of
 from dedup.cli.terminal import console, diff, new_table, print_json, progress
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.plugins import MethodChoice
-from dedup.records.tables import json_objects, table_rows
+from dedup.records.tables import table_rows, texts_of
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
@@ -119,11 +119,9 @@ def _pages(source: Path | LogUrl, text_field: str, key_field: str) -> Iterator[t
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
         return
-    for where, page in json_objects(source):
-        text, key = page.get(text_field), page.get(key_field)
-        if not (text is None or isinstance(text, str)):
-            raise ValueError(f"{where}: the field {text_field!r} must be a string")
+    for where, page, text in texts_of(source, text_field):
         if text:
+            key = page.get(key_field)
             if not isinstance(key, str) or not key:
                 raise ValueError(f"{where}: the key {key_field!r} must be a string")
             yield without_surrogates(key), without_surrogates(text)
