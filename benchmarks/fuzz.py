@@ -36,7 +36,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
 from dedup.extraction import EXTRACTORS, evidence_of_tree, parse
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
-from dedup.records.decoding import decode_html
+from dedup.records.base import decode_html
 from dedup.text import without_surrogates
 from dedup.workers import InlinePool, ReadError, WorkerPool
 from dedup.workers.protocol import Task

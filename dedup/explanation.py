@@ -1,20 +1,23 @@
 """Two pages -> why they are, or are not, near-duplicates."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
-from dedup.evidence import Names
+from dedup.evidence import Evidence, Names
 from dedup.extraction import Extraction
-from dedup.item_values import NOTHING, ItemValues
+from dedup.item_values import NOTHING, ItemValues, PageOfItem, values_of
+from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.methods import METHODS
 from dedup.methods.base import Method
 from dedup.page import PageReader
 from dedup.record import Claimed, Committed, PageRecord, unpack_items
 from dedup.rule import Kind, Rule
+from dedup.scopes import host
+from dedup.stores.reader import LedgerReader
 from dedup.view.view import View
 
 
@@ -235,3 +238,97 @@ def _side_as_json(side: Side, tokens: int) -> dict[str, Any]:
 def _fingerprints_as_json(one: int, other: int) -> dict[str, str | Sequence[int]]:
     differing = [bit for bit in range((one ^ other).bit_length()) if (one ^ other) >> bit & 1]
     return {"a": f"{one:#x}", "b": f"{other:#x}", "differing": differing}
+
+
+def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str], notes: list[str]) -> list[Side]:
+    """Return what a ledger has kept of the pages at *urls*; add to *notes* what is to be known."""
+    sides = []
+    for name, url in zip("AB", urls, strict=True):
+        original = None
+        if (stored := ledger.text(url)) is None and (original := _equal_page(ledger, url)):
+            stored = ledger.text(original)
+        if stored is None:
+            raise ValueError(
+                f"{ledger.name} has no text of {url} (it keeps those of 2,000 pages); without "
+                "--ledger, the page itself is fetched"
+            )
+        title, text = stored
+        if original:
+            title = None
+            notes.append(
+                f"{name} is an exact duplicate, whose text no ledger keeps: it is shown with the "
+                f"text of <{original}>, which is equal but for case, spaces and the like."
+            )
+        if len(text) >= LONGEST_TEXT:
+            notes.append(
+                f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures "
+                "are of these."
+            )
+        current = [page for page in ledger.versions(url) if page.ended is None]
+        seen = current[-1].record.evidence if current else None
+        evidence = None if seen is None else Evidence.from_bytes(seen)
+        extraction = Extraction(text, title, evidence=evidence)
+        sides.append(Side(url, extraction, items=current[-1].items if current else b""))
+    notes += _found_by_crawls(ledger, urls)
+    if any(side.extraction.evidence is None for side in sides):
+        # Of what was not stored, only the crawl has seen what the page shows.
+        sides = [
+            side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides
+        ]
+    return sides
+
+
+def _equal_page(ledger: LedgerReader, url: str) -> str | None:
+    """Return the URL of the stored page that the one at *url* was last found to be equal to."""
+    matches = [match for match in ledger.matches_of(url) if match.kind == Kind.EXACT]
+    # What was replaced has another text by now.
+    return matches[-1].original if matches and matches[-1].ended is None else None
+
+
+def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]:
+    """Yield what crawls have said of two pages, whose whole texts they knew."""
+    one, other = map(shorten_url, urls)
+    for name, repeated, url, original in (("A", "B", one, other), ("B", "A", other, one)):
+        for match in ledger.matches_of(url):
+            if match.original == original:
+                distance = "" if match.kind == Kind.EXACT else f", distance {match.distance:.4g}"
+                yield (
+                    f"In crawl {match.crawl}, {name} was found to repeat {repeated}: "
+                    f"{match.kind}{distance}."
+                )
+
+
+def names_of_host(ledger: LedgerReader, of_host: str) -> Names:
+    """Return what the pages of a host share in their titles, which crawls learn while they run."""
+    names, number = Names(), 0
+    while piece := ledger.columns_since(number):
+        number = piece.last
+        for key, evidence in piece.keys_with_evidence():
+            if host(key) == of_host:
+                names.learn(of_host, evidence)
+    return names
+
+
+def names_of(sides: Sequence[Side]) -> Names:
+    """Return what a crawl knows of names that has met these pages alone."""
+    names = Names()
+    for side in sides:
+        if side.extraction.evidence is not None:
+            names.learn(host(side.source), side.extraction.evidence)
+    return names
+
+
+def with_item(side: Side, item: Any, html: str, ignored: Sequence[str]) -> Side:
+    """Return *side* with what its *item* says, but for what dedup fills itself."""
+    page = side.extraction
+    evidence = page.evidence
+    filled = (
+        page.text, page.title, page.language, side.canonical, evidence and evidence.coverage,
+    )  # fmt: skip
+    values = [
+        value
+        for value in values_of(item, ignored=ignored)
+        if value.content not in filled and not value.field.startswith(("dedup.", "dedup_record."))
+    ]
+    said = PageOfItem((side.source,), (), html, evidence, page.text).what_says(values)
+    return side._replace(items=b"", values=said)

@@ -27,8 +27,7 @@ from dedup.extraction import language_of_text, text_of_fragment, trafilatura
 from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
 from dedup.preference import CRITERIA, Copy, Preference
-from dedup.records.base import timestamp
-from dedup.records.decoding import decode_html
+from dedup.records.base import decode_html, timestamp
 from dedup.report.url_pattern import url_pattern
 from dedup.scopes import domain, host
 from dedup.text import Document, printable, without_surrogates

@@ -168,8 +168,9 @@ def test_a_worker_loads_no_scrapy():
 def test_the_commands_are_shown_without_any_of_them():
     loaded = modules_loaded_by("from dedup.cli import main; main(['--help'])")
     assert {name for name in loaded if name.startswith("dedup")} == {
-        "dedup", "dedup.cli", "dedup.cli.errors",
-    }  # fmt: skip
+        "dedup",
+        "dedup.cli",
+    }
 
 
 @pytest.mark.slow
@@ -193,7 +194,7 @@ def test_scrapy_loads_nothing_of_dedup_but_the_command():
     """Its commands are in the list of every project; here in one that has the add-on, too."""
     loaded = modules_loaded_by("from scrapy.cmdline import execute; execute(['scrapy', 'list'])")
     assert {name for name in loaded if name.startswith("dedup")} == {
-        "dedup", "dedup.cli", "dedup.cli.errors",
+        "dedup", "dedup.cli",
         "dedup.scrapy_plugin", "dedup.scrapy_plugin.command",
     }  # fmt: skip
     assert loaded & {"trafilatura", "numpy", "regex", "rich"} == set()

@@ -21,6 +21,7 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Summary
 from dedup.report.counts import Counters
+from dedup.report.finishing import finish
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Content, Contents
@@ -86,8 +87,8 @@ def test_nothing_in_a_report_is_long():
         url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
         long = Page(read, "text", "T" * 10**6, "L" * 10**6)
         summary.record(detector.judge(long.record.under(url)), url, 1, long)
-    assert len(summary._kept._sample) == 3
-    report = summary.finish(detector)
+    assert len(summary.kept.sample) == 3
+    report = finish(summary, detector)
     assert report.groups == 2
     assert max(map(len, strings(report))) <= LONGEST_URL
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import NoReturn
 
 from dedup import __version__
-from dedup.cli.errors import CommandError
 
 _LONGEST_MESSAGE = 2000
 _SHELLS = ("bash", "zsh", "tcsh")
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     except BrokenPipeError:  # as in: dedup evaluate ... | head
         _discard_output()
         return 0
-    except (CommandError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         print(f"{name}: {_printable(_message_of(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()
@@ -99,7 +98,6 @@ def _run(arguments: Sequence[str], program: str, command: str | None) -> int:
 
 
 def _print_completion(program: str, shell: str) -> int:
-    """Print the script that makes *shell* complete all commands and their options."""
     try:
         import shtab
     except ImportError:
@@ -135,7 +133,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(program: str, names: Container[str | None]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only those in *names* have their arguments."""
     parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     parser.add_argument("--print-completion", choices=_SHELLS, metavar="SHELL",

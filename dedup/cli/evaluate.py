@@ -2,16 +2,13 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.diff import diff
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.ledgers import place_of
 from dedup.cli.options import (
     add_evidence,
@@ -19,17 +16,21 @@ from dedup.cli.options import (
     add_field,
     add_json,
     add_method,
+    check_new,
     check_numbers,
     choices_of,
     extractor_of,
     methods_of,
 )
-from dedup.cli.terminal import console, new_table, print_json, progress, show_line
+from dedup.cli.terminal import console, diff, new_table, print_json, progress, show_line
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
+from dedup.lexicon_file import AT_LEAST, count_terms, write_lexicon
 from dedup.methods import METHODS
+from dedup.records.tables import texts_of
 from dedup.rule import SHORT
-from dedup.text import printable
+from dedup.text import Document, printable
+from dedup.units import Count, count_of
 
 EXAMPLES = """\
 examples:
@@ -80,18 +81,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     check_numbers(options, errors=0, sample=1)
     if bool(options.output) != bool(options.lexicon or options.sample):
-        raise CommandError("-o is for --sample and --lexicon, which need it")
+        raise ValueError("-o is for --sample and --lexicon, which need it")
     files = [path for path in options.inputs if isinstance(path, Path)]
     is_without_labels = options.sample or options.answers
     if options.lexicon and is_without_labels:
-        raise CommandError("--lexicon goes with neither --sample nor --answers")
+        raise ValueError("--lexicon goes with neither --sample nor --answers")
     if len(files) < len(options.inputs) and not is_without_labels:
-        raise CommandError("the URL of a store is for --sample and --answers")
+        raise ValueError("the URL of a store is for --sample and --answers")
     check_new(options.output)
     if options.lexicon:
-        from dedup.cli import lexicon
-
-        lexicon.write(files, options.output, options.text_field)
+        _write_lexicon(files, options.output, options.text_field)
     elif is_without_labels:
         from dedup.cli import thresholds
 
@@ -105,7 +104,7 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     create = sweep_of if options.sweep else None
     methods = [method for choice in choices for method in methods_of(choice, create)]
     if files := [path for path in folders if path.is_file()]:
-        raise CommandError(
+        raise ValueError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
     collections = _read_collections(
@@ -176,3 +175,39 @@ def _show_errors(output: Console, collection: Collection, result: Evaluation, co
             output.print()
             show_line(output, f"{title}{collection.keys[one]} | {collection.keys[other]}", "bold")
             output.print(diff(collection.texts[one], collection.texts[other]))
+
+
+def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
+    without_text = 0
+    with progress("documents", None) as advance:
+
+        def documents() -> Iterator[Document]:
+            nonlocal without_text
+            for text in _texts(inputs, text_field):
+                advance()
+                if text:
+                    yield Document.from_main_text(text)
+                else:
+                    without_text += 1
+
+        number, counts = count_terms(documents())
+    digest = write_lexicon(output, number, counts)
+    words = sum(count >= AT_LEAST for count in counts.values())
+    name = printable(str(output))
+    print(f"{name}: {count_of(words, 'word')} of {count_of(number, 'document')}, digest {digest}")
+    if without_text:
+        print(
+            f"{Count(without_text):document was skipped, without|documents were skipped, without} "
+            f"text (JSON lines: in the field {text_field!r})"
+        )
+
+
+def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
+    for path in paths:
+        if path.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
+            yield from (text for *_, text in texts_of(path, field))
+            continue
+        try:
+            yield path.read_text("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 ({error})") from error

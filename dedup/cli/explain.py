@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -14,8 +14,6 @@ from rich.text import Text
 from w3lib.url import safe_url_string
 
 from dedup.canonical import canonical_of
-from dedup.cli.diff import color
-from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import (
     add_extractor,
@@ -26,19 +24,25 @@ from dedup.cli.options import (
     method_of_ledger,
 )
 from dedup.cli.sources import read_source
-from dedup.cli.terminal import console, new_table, print_json, show_line
-from dedup.evidence import Evidence, Names
-from dedup.explanation import Comparison, Explanation, Side
-from dedup.extraction import Extraction, Extractor
+from dedup.cli.terminal import color, console, new_table, print_json, show_line
+from dedup.explanation import (
+    Comparison,
+    Explanation,
+    Feature,
+    Side,
+    names_of,
+    names_of_host,
+    sides_of_ledger,
+    with_item,
+)
+from dedup.extraction import Extractor
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
-from dedup.item_values import PageOfItem, values_of
-from dedup.limits import LONGEST_TEXT, shorten, shorten_url
+from dedup.limits import shorten, shorten_url
 from dedup.page import extracted_of
 from dedup.records import Fields
 from dedup.records.lines import JsonLines
-from dedup.rule import Kind, Rule
+from dedup.rule import Rule
 from dedup.scopes import host
-from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 from dedup.units import Count
 
@@ -93,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _tell_what_became(options: argparse.Namespace) -> int:
     if not (options.ledger or options.items):
-        raise CommandError("one page needs --ledger or --items, which know what became of it")
+        raise ValueError("one page needs --ledger or --items, which know what became of it")
     # What is stored is encoded; people copy it decoded, too.
     urls = dict.fromkeys(map(shorten_url, (options.one, safe_url_string(options.one))))
     with ExitStack() as stack:
@@ -138,7 +142,6 @@ def _show_events(
 
 
 def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
-    """Return the explanation of two pages, and what else is to be known of them."""
     method = None if options.method is None else method_of(options.method)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
@@ -148,20 +151,20 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
         with open_ledger(options.ledger) as ledger:
             method = method or method_of_ledger(ledger)
             rule, ignored = ledger.rule, ledger.setting("DEDUP_IGNORE_FIELDS", [])
-            sides = _sides_of_ledger(ledger, sources, notes)
-            names = _names(ledger, host(options.other))
+            sides = sides_of_ledger(ledger, sources, notes)
+            names = names_of_host(ledger, host(options.other))
         pages = ["", ""]
     else:
         pages = list(map(read_source, sources))
         sides = [_side_of(*each, extractor) for each in zip(sources, pages, strict=True)]
     if options.items:
         items = _find_items(options.items, sources)
-        sides = [_with_item(*each, ignored) for each in zip(sides, items, pages, strict=True)]
+        sides = [with_item(*each, ignored) for each in zip(sides, items, pages, strict=True)]
         notes.append("In a crawl, times within three minutes of the fetch say nothing.")
     one, other = sides
     explanation = Explanation(one, other, method or method_of("simhash"), rule, names)
     if names is None:
-        learnt = replace(explanation, names=_names_of(sides))
+        learnt = replace(explanation, names=names_of(sides))
         if learnt.judgement.verdict != explanation.judgement.verdict:
             notes.append(
                 f"A crawl that has met few pages of the site says: {learnt.judgement.verdict}. "
@@ -171,37 +174,11 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
     return explanation, notes
 
 
-def _names_of(sides: Sequence[Side]) -> Names:
-    """Return what a crawl knows of names that has met these pages alone."""
-    names = Names()
-    for side in sides:
-        if side.extraction.evidence is not None:
-            names.learn(host(side.source), side.extraction.evidence)
-    return names
-
-
 def _side_of(source: str, page: str, extractor: Extractor) -> Side:
     return Side(source, extracted_of(page, extractor), canonical_of(page, source))
 
 
-def _with_item(side: Side, item: Any, html: str, ignored: Sequence[str]) -> Side:
-    """Return *side* with what its *item* says, but for what dedup fills itself."""
-    page = side.extraction
-    evidence = page.evidence
-    filled = (
-        page.text, page.title, page.language, side.canonical, evidence and evidence.coverage,
-    )  # fmt: skip
-    values = [
-        value
-        for value in values_of(item, ignored=ignored)
-        if value.content not in filled and not value.field.startswith(("dedup.", "dedup_record."))
-    ]
-    said = PageOfItem((side.source,), (), html, evidence, page.text).what_says(values)
-    return side._replace(items=b"", values=said)
-
-
 def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
-    """Return the first item of each of *urls* in feeds or files of dropped items."""
     found: dict[str, Any] = {}
     for raw in JsonLines(paths, Fields()).raw_records():
         try:
@@ -214,77 +191,8 @@ def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
         if url in urls:
             found.setdefault(url, item)
     if missing := [url for url in urls if url not in found]:
-        raise CommandError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
+        raise ValueError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
     return [found[url] for url in urls]
-
-
-def _sides_of_ledger(ledger: LedgerReader, urls: Sequence[str], notes: list[str]) -> list[Side]:
-    """Return what a ledger has kept of the pages at *urls*; add to *notes* what is to be known."""
-    sides = []
-    for name, url in zip("AB", urls, strict=True):
-        original = None
-        if (stored := ledger.text(url)) is None and (original := _equal_page(ledger, url)):
-            stored = ledger.text(original)
-        if stored is None:
-            raise CommandError(
-                f"{ledger.name} has no text of {url} (it keeps those of 2,000 pages); without "
-                "--ledger, the page itself is fetched"
-            )
-        title, text = stored
-        if original:
-            title = None
-            notes.append(
-                f"{name} is an exact duplicate, whose text no ledger keeps: it is shown with the "
-                f"text of <{original}>, which is equal but for case, spaces and the like."
-            )
-        if len(text) >= LONGEST_TEXT:
-            notes.append(
-                f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures "
-                "are of these."
-            )
-        current = [page for page in ledger.versions(url) if page.ended is None]
-        seen = current[-1].record.evidence if current else None
-        evidence = None if seen is None else Evidence.from_bytes(seen)
-        extraction = Extraction(text, title, evidence=evidence)
-        sides.append(Side(url, extraction, items=current[-1].items if current else b""))
-    notes += _found_by_crawls(ledger, urls)
-    if any(side.extraction.evidence is None for side in sides):
-        # Of what was not stored, only the crawl has seen what the page shows.
-        sides = [
-            side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides
-        ]
-    return sides
-
-
-def _equal_page(ledger: LedgerReader, url: str) -> str | None:
-    """Return the URL of the stored page that the one at *url* was last found to be equal to."""
-    matches = [match for match in ledger.matches_of(url) if match.kind == Kind.EXACT]
-    # What was replaced has another text by now.
-    return matches[-1].original if matches and matches[-1].ended is None else None
-
-
-def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]:
-    """Yield what crawls have said of two pages, whose whole texts they knew."""
-    one, other = map(shorten_url, urls)
-    for name, repeated, url, original in (("A", "B", one, other), ("B", "A", other, one)):
-        for match in ledger.matches_of(url):
-            if match.original == original:
-                distance = "" if match.kind == Kind.EXACT else f", distance {match.distance:.4g}"
-                yield (
-                    f"In crawl {match.crawl}, {name} was found to repeat {repeated}: "
-                    f"{match.kind}{distance}."
-                )
-
-
-def _names(ledger: LedgerReader, of_host: str) -> Names:
-    """Return what the pages of a host share in their titles, which crawls learn while they run."""
-    names, number = Names(), 0
-    while piece := ledger.columns_since(number):
-        number = piece.last
-        for key, evidence in piece.keys_with_evidence():
-            if host(key) == of_host:
-                names.learn(of_host, evidence)
-    return names
 
 
 def _show(output: Console, explanation: Explanation, notes: Sequence[str]) -> None:
@@ -367,28 +275,30 @@ def _show_features(output: Console, explanation: Explanation) -> None:
     if not features:
         output.print("(none: it looks at the text as a whole, or at nothing in it)")
         return
-    both = [feature for feature in features if feature.one and feature.other]
+    one, other = (sum(not feature[side] for feature in features) for side in (2, 1))
     unequal = sorted(
         (feature for feature in features if feature.one != feature.other),
         key=lambda feature: (-abs(feature.one - feature.other), feature.text),
     )
-    one = sum(not feature.other for feature in features)
-    other = sum(not feature.one for feature in features)
-    line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
-    if reweighted := Count(sum(feature.one != feature.other for feature in both)):
+    line = f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}"
+    if reweighted := Count(len(unequal) - one - other):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
     output.print(line)
     have_weights = len({weight for feature in features for weight in feature[1:]} - {0}) > 1
-    heaviest = features if have_weights else []
-    for title, shown in (("the heaviest", heaviest), ("what differs most", unequal)):
-        table = new_table(title, right=("A", "B"))
-        for feature in shown[:_FEATURES]:
-            weights = [_number(weight) if weight else "–" for weight in feature[1:]]
-            style = "" if feature.one == feature.other else "yellow"
-            table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
-        if shown:
-            output.print()
-            output.print(table)
+    if have_weights:
+        _show_weights(output, "the heaviest", features)
+    if unequal:
+        _show_weights(output, "what differs most", unequal)
+
+
+def _show_weights(output: Console, title: str, features: Sequence[Feature]) -> None:
+    table = new_table(title, right=("A", "B"))
+    for feature in features[:_FEATURES]:
+        weights = (_number(weight) if weight else "–" for weight in feature[1:])
+        style = "" if feature.one == feature.other else "yellow"
+        table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
+    output.print()
+    output.print(table)
 
 
 def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None:

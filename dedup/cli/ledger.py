@@ -1,20 +1,16 @@
 """``dedup ledger``: a ledger made of another one, or of the records in feeds."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.ledgers import ledger_file, place_of, with_log
-from dedup.cli.options import add_field, add_method, method_of, scope_of
+from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Format, RawRecord, Record, RecordError, format_of
+from dedup.records import Fields, Format, RawRecord, format_of
 from dedup.records.tables import json_objects
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
@@ -44,7 +40,6 @@ A ledger that is lost is made again of feeds whose items have the records of the
 are in another scope than theirs, which the fields of the items may tell.
 """
 
-_ITEMS_AT_ONCE = 256
 # A wrong name of a field shall not cost hours.
 _ITEMS_WITHOUT_FIELD = 1_000
 
@@ -68,9 +63,9 @@ def run(options: argparse.Namespace) -> None:
     first = options.inputs[0]
     is_ledger = isinstance(first, LogUrl) or (first.is_file() and is_sqlite(first))
     if is_ledger and len(options.inputs) > 1:
-        raise CommandError(f"{first} is a ledger: give one, or several feeds")
+        raise ValueError(f"{first} is a ledger: give one, or several feeds")
     if options.texts and not (is_ledger and options.method):
-        raise CommandError("--texts is for a ledger and --method")
+        raise ValueError("--texts is for a ledger and --method")
     if isinstance(options.output, Path):
         check_new(options.output)
     else:
@@ -106,7 +101,7 @@ def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
 def _rebuild(options: argparse.Namespace) -> None:
     scope = scope_of(options.scope)
     if scope and scope.needs_language:
-        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
+        raise ValueError(f"--scope {scope.name} needs a language, which no record of a page has")
     method = method_of(options.method or "simhash")
     reader = FieldReader(method)
     fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
@@ -143,53 +138,40 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
 def _records(
     feed: Format, reader: FieldReader, scope: Scope | None
 ) -> Iterator[FieldRecord | ValueError]:
-    """Yield what the items of *feed* hold, in order: a record, or why there is none.
-
-    Where there is a *scope*, they are in that.
-    """
-    raws = feed.raw_records()
-    while batch := list(islice(raws, _ITEMS_AT_ONCE)):
-        parsed = [_parse(feed, raw) for raw in batch]
-        found = iter(
-            reader.read([item.values or {} for item in parsed if isinstance(item, Record)])
-        )
-        for raw, item in zip(batch, parsed, strict=True):
-            result = next(found) if isinstance(item, Record) else item
-            if scope and isinstance(item, Record) and isinstance(result, FieldRecord):
-                result = _in_scope(result, scope, item.fields)
-            yield (
-                ValueError(f"{raw.source}, record {raw.number}: {result}")
-                if isinstance(result, ValueError)
-                else result
-            )
+    """Yield what the items of *feed* hold, in order and in *scope*, or why one holds nothing."""
+    for raw in feed.raw_records():
+        try:
+            yield _record_of(raw, feed, reader, scope)
+        except ValueError as error:
+            yield ValueError(f"{raw.source}, record {raw.number}: {error}")
 
 
-def _in_scope(
-    found: FieldRecord, scope: Scope, item: Mapping[str, Any]
-) -> FieldRecord | ValueError:
-    """Return *found*, the record of *item*, in *scope*; an error if that has no value."""
-    try:
-        name = scope.name_of(found.record.key, item=item)
-    except Exception as error:  # of a function of somebody else's, which crawls survive, too
-        return ValueError(f"{type(error).__name__} in the scope {scope.name!r}: {error}")
-    if name is None:
-        return ValueError(f"it has no value for the scope {scope.name!r}")
-    made_with = found.made_with._replace(scope=scope.name)
-    return FieldRecord(found.record.under(found.record.key, name), made_with)
-
-
-def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
+def _record_of(
+    raw: RawRecord, feed: Format, reader: FieldReader, scope: Scope | None
+) -> FieldRecord:
     if raw.error is not None:
-        return ValueError(raw.error)
+        raise ValueError(raw.error)
+    item = feed.parse(raw.data)
+    if not item.values:
+        raise ValueError(f"it has no field {feed.fields.content!r}")
+    [found] = reader.read([item.values])
+    if isinstance(found, ValueError):
+        raise found
+    if scope is None:
+        return found
+    key = found.record.key
     try:
-        record = feed.parse(raw.data)
-    except RecordError as error:
-        return error
-    return record if record.values else ValueError(f"it has no field {feed.fields.content!r}")
+        name = scope.name_of(key, item=item.fields)
+    except Exception as error:  # of a function of somebody else's, which crawls survive, too
+        message = f"{type(error).__name__} in the scope {scope.name!r}: {error}"
+        raise ValueError(message) from error
+    if name is None:
+        raise ValueError(f"it has no value for the scope {scope.name!r}")
+    made_with = found.made_with._replace(scope=scope.name)
+    return FieldRecord(found.record.under(key, name), made_with)
 
 
 def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
-    """Yield the URL and the text of each item; raises CommandError if a feed has no such field."""
     for path in paths:
         number, has_texts = 0, False
         for number, (_, item) in enumerate(json_objects(path), 1):
@@ -200,7 +182,7 @@ def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[t
             if number == _ITEMS_WITHOUT_FIELD and not has_texts:
                 break
         if number and not has_texts:
-            raise CommandError(
+            raise ValueError(
                 f"none of the first {count_of(number, 'item')} of {path} has strings in "
                 f"{key_field!r} and {text_field!r}; --key-field and --text-field name other fields"
             )

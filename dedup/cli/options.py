@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from dedup.cli.errors import CommandError
 from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
 from dedup.methods import METHODS
@@ -70,10 +70,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(options: argparse.Namespace, **least: int) -> None:
-    """Raise CommandError if an option is lower than its value in *least*."""
+    """Raise ValueError if an option is lower than its value in *least*."""
     for name, number in least.items():
         if (value := getattr(options, name)) is not None and value < number:
-            raise CommandError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
+            raise ValueError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
 
 
 def method_of(value: str) -> Method:
@@ -90,11 +90,11 @@ def choice_of(value: str) -> MethodChoice:
 def choices_of(values: Sequence[str]) -> list[MethodChoice]:
     """Return what several *values* of --method describe; "all" is all of ours.
 
-    Raises CommandError unless all see Chinese alike.
+    Raises ValueError unless all see Chinese alike.
     """
     choices = [choice_of(name) for name in (METHODS if values == ["all"] else values)]
     if len({choice.simplifies_chinese for choice in choices}) > 1:
-        raise CommandError("--method: simplify_chinese must be equal for all methods")
+        raise ValueError("--method: simplify_chinese must be equal for all methods")
     return choices
 
 
@@ -167,10 +167,24 @@ def _naming(option: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise CommandError(f"{option} {error}") from error
+        raise ValueError(f"{option} {error}") from error
 
 
 @cache
 def _hashing(secret: str) -> KeyedHashing | None:
-    """Return the hashing with *secret*; ``None`` if that is empty."""
     return KeyedHashing(secret) if secret else None
+
+
+def check_new(*paths: Path | None) -> None:
+    """Raise ValueError unless *paths* can be made; ``None`` is no file."""
+    outputs = [path for path in paths if path]
+    for path in outputs:
+        folder = path.resolve().parent
+        if os.path.lexists(path):
+            raise ValueError(f"{path} exists: remove it, or choose another name")
+        if not folder.is_dir():
+            raise ValueError(f"{path} must be in a folder that exists")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ValueError(f"{path} cannot be written: its folder is not writable")
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise ValueError(f"{outputs[0]} is given for two outputs")

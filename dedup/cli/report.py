@@ -9,10 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
-from dedup.cli.options import add_json
+from dedup.cli.options import add_json, check_new
 from dedup.cli.terminal import console, new_table, print_json, show_line
 from dedup.report import TextStore, write_html
 from dedup.report.of_ledger import report_of_ledger
@@ -43,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.output and options.json:
-        raise CommandError("--json is for the figures that are shown without -o")
+        raise ValueError("--json is for the figures that are shown without -o")
     if options.crawl is not None and not options.output:
-        raise CommandError("--crawl is for the report that -o writes")
+        raise ValueError("--crawl is for the report that -o writes")
     check_new(options.output)
     with open_ledger(options.ledger) as ledger:
         if options.output:
@@ -126,7 +124,6 @@ def _show(output: Console, figures: dict[str, Any]) -> None:
 
 
 def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
-    """Write the HTML report of *ledger*."""
     crawls = ledger.crawls()
     run = None if options.crawl is None else _run_of(crawls, options.crawl)
     with closing(TextStore(0)) as texts:
@@ -151,5 +148,5 @@ def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
 def _run_of(crawls: list[Crawl], number: int) -> int:
     runs = {crawl.id: crawl.run for crawl in crawls}
     if crawls and number not in runs:
-        raise CommandError(f"--crawl must be one of {', '.join(map(str, runs))}, got {number}")
+        raise ValueError(f"--crawl must be one of {', '.join(map(str, runs))}, got {number}")
     return runs.get(number, 0)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
@@ -58,12 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     for path in options.dropped:
         if not path.is_file():
-            raise CommandError(f"{path} is no file")
+            raise ValueError(f"{path} is no file")
     output = sys.stdout.buffer
-    if path := next((path for path in options.dropped if _is_output(path, output)), None):
-        raise CommandError(f"{path} is read: write to another file")
-    if options.ledger and _keeps_nothing(output):
-        raise CommandError("--ledger takes the items for stored: write them to a file (>> FILE)")
+    state = _state_of(output)
+    for path in options.dropped:
+        if state and os.path.samestat(state, path.stat()):
+            raise ValueError(f"{path} is read: write to another file")
+    # A terminal, or a device such as /dev/null.
+    if options.ledger and state and stat.S_ISCHR(state.st_mode):
+        raise ValueError("--ledger takes the items for stored: write them to a file (>> FILE)")
     restore = _Restore(options)
     with ExitStack() as stack:
         # The items come first: the ledger names only what is stored.
@@ -81,19 +83,11 @@ def run(options: argparse.Namespace) -> int:
     return 1 if restore.unread else 0
 
 
-def _is_output(path: Path, output: BinaryIO) -> bool:
+def _state_of(output: BinaryIO) -> os.stat_result | None:
     try:
-        return os.path.samestat(os.fstat(output.fileno()), path.stat())
-    except OSError:
-        return False
-
-
-def _keeps_nothing(output: BinaryIO) -> bool:
-    """Return whether *output* is a terminal, or a device such as /dev/null."""
-    try:
-        return stat.S_ISCHR(os.fstat(output.fileno()).st_mode)
+        return os.fstat(output.fileno())
     except OSError:  # of a program that has no such file
-        return False
+        return None
 
 
 def _ends_torn(output: BinaryIO) -> bool:
@@ -113,8 +107,6 @@ def _ends_torn(output: BinaryIO) -> bool:
 
 
 class _Restore:
-    """What is restored, and what is counted of it."""
-
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._ledger: Any = None

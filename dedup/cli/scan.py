@@ -14,8 +14,6 @@ from time import perf_counter
 from typing import Any
 
 from dedup.atomic_file import replacing
-from dedup.cli.errors import CommandError
-from dedup.cli.files import check_new
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
@@ -23,6 +21,7 @@ from dedup.cli.options import (
     add_json,
     add_method,
     add_min_tokens,
+    check_new,
     check_numbers,
     extractor_of,
     method_of,
@@ -32,7 +31,6 @@ from dedup.cli.options import (
 from dedup.cli.scan_figures import figures_of, show_figures
 from dedup.cli.terminal import print_json, progress
 from dedup.evidence import DEMANDS
-from dedup.methods.base import Method
 from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
@@ -100,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     for name in ("sketches", "workers"):
         if options.spark is not None and getattr(options, name) is not None:
-            raise CommandError(f"--{name} is for one machine, not for --spark")
+            raise ValueError(f"--{name} is for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
     scan_there = _scan if options.spark is None else _scan_on_spark
     figures = scan_there(options) | {
@@ -132,9 +130,26 @@ def _fields(
     keep: Preference,
     date: str | None,
 ) -> Fields:
-    """Return the fields of inputs of a *kind*; raises CommandError for options not for that."""
-    has_fields = kind not in (Folder, Warc)
-    by_date = newest in keep.criteria
+    is_archive = kind is Warc and newest in keep.criteria
+    _check_options(options, kind, scope or Scope.of("crawl"), keep, date)
+    return Fields(
+        options.html_field or options.record_field or options.text_field or "text",
+        is_html=bool(options.html_field),
+        key=options.key_field,
+        date="WARC-Date" if is_archive else date,
+        is_object=bool(options.record_field),
+        with_all=scope is not None and scope.needs_item,
+    )
+
+
+def _check_options(
+    options: argparse.Namespace,
+    kind: type[Format],
+    scope: Scope,
+    keep: Preference,
+    date: str | None,
+) -> None:
+    has_fields, by_date = kind not in (Folder, Warc), newest in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
@@ -144,33 +159,24 @@ def _fields(
         ),
         (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
+        (
+            scope.needs_item and not has_fields,
+            f"--scope {scope.name} needs fields, and a {kind.name} has none",
+        ),
+        (
+            scope.name in ("host", "domain") and kind is Folder,
+            f"--scope {scope.name} needs URLs, and a folder has none",
+        ),
+        (
+            scope.needs_language and options.record_field,
+            f"--scope {scope.name} needs a language, which no record of a page has",
+        ),
     ):
         if is_wrong:
-            raise CommandError(problem)
-    if scope is not None:
-        _check_scope(options, kind, scope)
-    return Fields(
-        options.html_field or options.record_field or options.text_field or "text",
-        is_html=bool(options.html_field),
-        key=options.key_field,
-        date="WARC-Date" if kind is Warc and by_date else date,
-        is_object=bool(options.record_field),
-        with_all=scope is not None and scope.needs_item,
-    )
-
-
-def _check_scope(options: argparse.Namespace, kind: type[Format], scope: Scope) -> None:
-    """Raise CommandError if inputs of a *kind* lack what *scope* needs."""
-    if scope.needs_item and kind in (Folder, Warc):
-        raise CommandError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
-    if scope.name in ("host", "domain") and kind is Folder:
-        raise CommandError(f"--scope {scope.name} needs URLs, and a {kind.name} has none")
-    if scope.needs_language and options.record_field:
-        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
+            raise ValueError(problem)
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
-    """Scan on this machine; return the figures."""
     inputs, output = list(map(Path, options.inputs)), Path(options.output)
     clusters = options.clusters and Path(options.clusters)
     scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
@@ -180,11 +186,11 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     format_.check_output(output)
     for path in filter(None, (output, clusters)):
         if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
-            raise CommandError(f"{path} is in an input")
+            raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     reader = RecordReader(format_, method, extractor, scope)
-    with _sketches(options, format_, method, scope) as saved:
+    with _sketches(options, reader) as saved:
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
             outcome = scan(
                 reader,
@@ -209,11 +215,10 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
-    """Scan on a cluster; return the figures."""
     scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
-        raise CommandError("--spark needs: pip install 'scrapy-dedup[spark]'")
+        raise ValueError("--spark needs: pip install 'scrapy-dedup[spark]'")
     from dedup.spark.files import Job, find_inputs, format_for, scan_files
     from dedup.spark.reading import RowReader
     from dedup.spark.session import spark_session
@@ -234,21 +239,19 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _sketches(
-    options: argparse.Namespace, format_: Format, method: Method, scope: Scope | None
-) -> Iterator[SketchesFile | None]:
+def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[SketchesFile | None]:
     if options.sketches is None:
         yield None
         return
-    fields = format_.fields
+    fields = reader.format.fields
     identity = {
-        "inputs": format_.state,
+        "inputs": reader.format.state,
         "html field" if fields.is_html else "text field": fields.content,
         "key field": fields.key,
         "date field": fields.date,
-        "extractor": options.extractor if format_.has_html else None,
-        "scope": scope and scope.name,
-        **method.identity,
+        "extractor": options.extractor if reader.format.has_html else None,
+        "scope": reader.scope and reader.scope.name,
+        **reader.method.identity,
     }
     with closing(SketchesFile(options.sketches, identity)) as saved:
         try:
@@ -260,7 +263,6 @@ def _sketches(
 
 
 def _write(format_: Format, outcome: Outcome, output: Path, outputs: ExitStack) -> int:
-    """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
     if isinstance(format_, Folder):
         return format_.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
     file = outputs.enter_context(replacing(output, is_new=True))

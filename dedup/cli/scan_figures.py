@@ -41,7 +41,6 @@ def figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
 
 
 def _by_name(kinds: Iterable[T], counts: Mapping[T, int]) -> dict[str, int]:
-    """Return those of *counts* that are not 0, in the order of *kinds*."""
     return {str(kind): counts[kind] for kind in kinds if counts[kind]}
 
 
@@ -72,7 +71,6 @@ def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Ite
 
 
 def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the labels and the values of the table of *figures*."""
     records = figures["records"]
 
     def share(count: int) -> str:

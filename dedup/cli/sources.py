@@ -1,19 +1,17 @@
 """Pages named on the command line: files and URLs."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
 from typing import NoReturn
 from urllib.error import HTTPError, URLError
 from urllib.request import FTPHandler, Request, build_opener
 
-from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 
 from dedup import __version__
-from dedup.cli.errors import CommandError
+from dedup.records.base import decode_html
 
 MOST_BYTES = 10_000_000
 _SECONDS = 30.0
@@ -29,31 +27,18 @@ _HEADERS = {
 def read_source(source: str) -> str:
     """Return the HTML or the text of *source*, a file or an http(s) URL.
 
-    The encoding is the one that the page declares (by a byte order mark, in the HTTP header or in
-    its HTML), else UTF-8. Raises CommandError with a message of one line if *source* cannot be
-    read, is larger than 10 MB, or is not text.
+    It is decoded as `decode_html` does. Raises ValueError with a message of one line if *source*
+    cannot be read, is larger than 10 MB, or is not text.
     """
     scheme, separator, _ = source.partition("://")
     is_url = separator and scheme.lower() in ("http", "https")
     body, content_type = _fetch(source) if is_url else (_read_file(source), None)
     if len(body) > MOST_BYTES:
-        raise CommandError(f"{source} is larger than {MOST_BYTES:,} bytes")
-    try:
-        encoding, text = html_to_unicode(content_type, body, auto_detect_fun=_default_encoding)
-    except UnicodeError as error:
-        raise CommandError(f"{source} is not UTF-8 and declares no other encoding") from error
-    except LookupError as error:  # a Python codec that is not for text
-        raise CommandError(
-            f"{source} declares an encoding that is not for text ({error})"
-        ) from error
+        raise ValueError(f"{source} is larger than {MOST_BYTES:,} bytes")
+    text = decode_html(body, content_type)
     if "\0" in text:
-        raise CommandError(f"{source} is not text: decoded as {encoding}, it has NUL characters")
+        raise ValueError(f"{source} is not text: it has NUL characters")
     return text
-
-
-def _default_encoding(body: bytes) -> str:
-    body.decode()
-    return "utf-8"
 
 
 def _read_file(source: str) -> bytes:
@@ -61,7 +46,7 @@ def _read_file(source: str) -> bytes:
         with Path(source).open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise CommandError(f"{source} cannot be read ({error.strerror})") from error
+        raise ValueError(f"{source} cannot be read ({error.strerror})") from error
 
 
 class _NoFTP(FTPHandler):
@@ -71,38 +56,36 @@ class _NoFTP(FTPHandler):
         raise URLError("it has moved to an FTP server")
 
 
+def _problem_of(headers: Message) -> str:
+    encoding = headers.get("Content-Encoding", "identity")
+    if "Content-Type" in headers and headers.get_content_type() not in _CONTENT_TYPES:
+        return f"is not HTML but {headers['Content-Type']}"
+    if encoding.lower() != "identity":
+        return f"is sent as {encoding}, which was not requested"
+    return ""
+
+
 def _fetch(url: str) -> tuple[bytes, str | None]:
-    with _report_errors(url):
+    end, body = time.monotonic() + _SECONDS, bytearray()
+    try:
         request = Request(safe_url_string(url), headers=_HEADERS)
-        end = time.monotonic() + _SECONDS
-        body = bytearray()
         with build_opener(_NoFTP).open(request, timeout=_SECONDS) as response:
             content_type = response.headers.get("Content-Type")
-            if content_type and response.headers.get_content_type() not in _CONTENT_TYPES:
-                raise CommandError(f"{url} is not HTML but {content_type}")
-            encoding = response.headers.get("Content-Encoding", "identity")
-            if encoding.lower() != "identity":
-                raise CommandError(f"{url} is sent as {encoding}, which was not requested")
-            while len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
+            problem = _problem_of(response.headers)
+            while not problem and len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
                 body += part
                 if time.monotonic() > end:
                     raise TimeoutError
-            if response.length:
-                raise CommandError(f"{url} broke off after {len(body):,} bytes")
-    return bytes(body), content_type
-
-
-@contextmanager
-def _report_errors(url: str) -> Iterator[None]:
-    """Turn errors of fetching *url* into a CommandError with a message of one line."""
-    try:
-        yield
+            if response.length and not problem:
+                problem = f"broke off after {len(body):,} bytes"
     except HTTPError as error:
         error.close()
-        raise CommandError(f"{url} responds with status {error.code} ({error.reason})") from error
+        problem = f"responds with status {error.code} ({error.reason})"
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
+        problem = f"cannot be fetched ({str(reason) or type(reason).__name__})"
         if isinstance(reason, TimeoutError):
-            raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
-        reason = str(reason) or type(reason).__name__
-        raise CommandError(f"{url} cannot be fetched ({reason})") from error
+            problem = f"takes longer than {_SECONDS:.0f} seconds"
+    if problem:
+        raise ValueError(f"{url} {problem}")
+    return bytes(body), content_type

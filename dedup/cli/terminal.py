@@ -1,4 +1,4 @@
-"""What a command shows: its console, tables and JSON, and a progress bar."""
+"""What a command shows: its console, tables, differences and JSON, and a progress bar."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from dedup.diff import Part, word_diff
 from dedup.text import printable
 
 
@@ -73,3 +74,24 @@ def new_table(*left: str, right: Iterable[str] = ()) -> Table:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(f"{json.dumps(value, indent=1)}\n")
+
+
+def diff(first: str, second: str, *, context: int = 8) -> Text:
+    """Return the words of two texts: in red what only the first has, in green only the second."""
+    return color(word_diff(first, second, context=context))
+
+
+def color(parts: Iterable[Part]) -> Text:
+    """Return the parts of a diff, with removed words in red and added words in green."""
+    text = Text()
+    for kind, words in parts:
+        # The blank before the words stands before their brackets.
+        text.append(" " * words.startswith(" "))
+        words = words.removeprefix(" ")
+        if kind == "removed":
+            text.append(f"[-{words}-]", style="red")
+        elif kind == "added":
+            text.append(f"{{+{words}+}}", style="green")
+        else:
+            text.append(words)
+    return text

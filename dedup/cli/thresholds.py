@@ -22,14 +22,12 @@ from dedup.calibration import (
     find_candidates,
     recommend,
 )
-from dedup.cli.diff import diff
-from dedup.cli.errors import CommandError
 from dedup.cli.ledgers import open_ledger
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import console, new_table, print_json, progress
+from dedup.cli.terminal import console, diff, new_table, print_json, progress
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.plugins import MethodChoice
-from dedup.records.tables import json_objects, table_rows
+from dedup.records.tables import table_rows, texts_of
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
@@ -62,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         ]
     calibration = Calibration(keys, candidates)
     if not calibration.pairs:
-        raise CommandError(f"no two of {count_of(len(keys), 'page')} are near: nothing to judge")
+        raise ValueError(f"no two of {count_of(len(keys), 'page')} are near: nothing to judge")
     if options.sample:
         _write_pairs(options.output, calibration.sample(options.sample), keys, documents, answers)
         return
@@ -72,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
         if (both := _in_order(keys[pair[0]], keys[pair[1]])) in answers
     }
     if not labels:
-        raise CommandError(f"{options.answers} has no answer about a pair of these pages")
+        raise ValueError(f"{options.answers} has no answer about a pair of these pages")
     results = _results(calibration, labels, documents)
     if options.json:
         print_json(_as_json(results, len(labels)))
@@ -95,7 +93,7 @@ def _distinct_pages(
     If a key has several texts, the last one counts.
     """
     if len(options.inputs) > 1:
-        raise CommandError("--sample and --answers take one file or ledger")
+        raise ValueError("--sample and --answers take one file or ledger")
     [source] = options.inputs
     texts: dict[str, str] = {}
     for key, text in _pages(source, options.text_field, options.key_field):
@@ -108,7 +106,7 @@ def _distinct_pages(
         if len(document.tokens) >= SHORT:
             by_text.setdefault(document.text, (key, document))
     if len(by_text) < 2:
-        raise CommandError(
+        raise ValueError(
             f"{source} has {len(by_text)} different texts of {SHORT} tokens or more in the field "
             f"{options.text_field!r}; there is nothing to compare"
         )
@@ -117,18 +115,15 @@ def _distinct_pages(
 
 
 def _pages(source: Path | LogUrl, text_field: str, key_field: str) -> Iterator[tuple[str, str]]:
-    """Yield the key and the text of each page that has a text."""
     if isinstance(source, LogUrl) or is_sqlite(source):
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
         return
-    for where, page in json_objects(source):
-        text, key = page.get(text_field), page.get(key_field)
-        if not (text is None or isinstance(text, str)):
-            raise CommandError(f"{where}: the field {text_field!r} must be a string")
+    for where, page, text in texts_of(source, text_field):
         if text:
+            key = page.get(key_field)
             if not isinstance(key, str) or not key:
-                raise CommandError(f"{where}: the key {key_field!r} must be a string")
+                raise ValueError(f"{where}: the key {key_field!r} must be a string")
             yield without_surrogates(key), without_surrogates(text)
 
 
@@ -161,12 +156,11 @@ def _write_pairs(
 
 
 def _read_answers(path: Path) -> dict[Keys, str]:
-    """Return the label of each answered pair of a table."""
     answers = {}
     for where, (one, other, label) in table_rows(path, *_COLUMNS):
         label = label.strip().lower()
         if label and label not in LABELS:
-            raise CommandError(
+            raise ValueError(
                 f"{where}: label must be one of {', '.join(LABELS)}, or empty, got {label!r:.80}"
             )
         if label:
@@ -228,7 +222,6 @@ def _as_json(results: Sequence[_Result], judged: int) -> dict[str, Any]:
 
 
 def _show(output: Console, results: Sequence[_Result], choices: Sequence[MethodChoice]) -> None:
-    """Print the tables, the recommendations, and the setting of the best method."""
     for result in results:
         _show_steps(output, result)
     output.print()

@@ -172,8 +172,43 @@ def check_column(name: str, columns: Sequence[str], source: object) -> None:
         )
 
 
+def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str | None]:
+    """Return those of *names* that have content, key, date and canonical URL, ``None`` for none.
+
+    Raises RecordError unless there is one column of each name in *fields*.
+    """
+    key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
+    canonical = fields.canonical or (
+        DEFAULT_CANONICAL if names.count(DEFAULT_CANONICAL) == 1 else None
+    )
+    columns = [fields.content, key, fields.date, canonical]
+    for name in filter(None, columns):
+        check_column(name, names, source)
+    return columns
+
+
+def decode_html(body: bytes, content_type: str | None = None) -> str:
+    """Decode HTML as a browser does.
+
+    The byte order mark decides, then the header, then the page's own declaration, then a guess.
+    Never fails: invalid bytes become U+FFFD, and a declared codec that is not for text is ignored.
+    """
+    from w3lib.encoding import html_to_unicode
+
+    def guess(data: bytes) -> str:
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return "cp1252"
+        return "utf-8"
+
+    try:
+        return html_to_unicode(content_type, body, auto_detect_fun=guess)[1]
+    except (LookupError, UnicodeError):  # such as hex, which Python has, too
+        return body.decode("utf-8", "replace")
+
+
 def _text_of(value: Any, field: str) -> str | None:
-    """Return the *value* of *field*; raises RecordError if it is neither a string nor ``None``."""
     if value is None or isinstance(value, str):
         return value
     raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dedup.records.base import (
-    DEFAULT_CANONICAL,
-    DEFAULT_KEY,
     Fields,
     Format,
     RawRecord,
     Record,
     RecordError,
-    check_column,
+    columns_of,
     record_of,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
@@ -44,21 +42,10 @@ class Delimited(Format):
         for path, (_, _, columns) in zip(paths, headers, strict=True):
             if columns != self._columns:
                 raise RecordError(f"the columns of {path} and {paths[0]} differ")
-        key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in self._columns else None)
-        canonical = fields.canonical or (
-            DEFAULT_CANONICAL if self._columns.count(DEFAULT_CANONICAL) == 1 else None
-        )
-        names = fields.content, key, fields.date, canonical
-        for name in filter(None, names):
-            check_column(name, self._columns, paths[0])
+        names = columns_of(fields, self._columns, paths[0])
         self._positions = [self._columns.index(name) if name else None for name in names]
         if fields.with_all:
             self._positions += range(len(self._columns))
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of all columns."""
-        return self._columns
 
     def raw_records(self) -> Iterator[RawRecord]:
         return (raw for raw, _ in self._rows())
@@ -83,14 +70,9 @@ class Delimited(Format):
                         if error is None and len(row) != len(self._columns):
                             error = f"{len(row)} columns, where the header has {len(self._columns)}"
                         line = b"".join(lines)
-                        data = (
-                            [
-                                None if position is None else row[position]
-                                for position in self._positions
-                            ]
-                            if error is None
-                            else None
-                        )
+                        data = None
+                        if error is None:
+                            data = [None if n is None else row[n] for n in self._positions]
                         yield RawRecord(source, number, len(line), data, error), line
             except RecordError as error:
                 yield RawRecord(source, number + 1, 0, None, str(error)), b""
@@ -99,15 +81,11 @@ class Delimited(Format):
         """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
 
         def decode() -> Iterator[str]:
-            first = True
-            for line in file:
+            for number, line in enumerate(file):
                 lines.append(line)
+                text = line if number else line.removeprefix(BOM_UTF8)
                 # `parse` reports invalid bytes, since it knows their record.
-                text = (line.removeprefix(BOM_UTF8) if first else line).decode(
-                    "utf-8", "surrogateescape"
-                )
-                first = False
-                yield text
+                yield text.decode("utf-8", "surrogateescape")
 
         return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
@@ -147,7 +125,6 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
 
 
 def _header(path: Path) -> tuple[bytes, str, list[str]]:
-    """Return the first line of *path*, its delimiter and the names of the columns."""
     try:
         with reading(path) as (file, _):
             line = _first_row(file)

@@ -7,8 +7,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Format, RawRecord, Record, RecordError
-from dedup.records.decoding import decode_html
+from dedup.records.base import (
+    Fields,
+    Format,
+    RawRecord,
+    Record,
+    RecordError,
+    decode_html,
+)
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".text", ".md")
@@ -34,16 +40,6 @@ class Folder(Format):
                 f"{repeated} is in more than one of the folders; scan their parent folder instead"
             )
         super().__init__(paths, fields)
-
-    @property
-    def names(self) -> Sequence[tuple[Path, str]]:
-        """The folder of each file and its path below that, in their order."""
-        return self._names
-
-    @property
-    def states(self) -> Sequence[tuple[int, int]]:
-        """The size of each file in bytes, and the time of its last change in nanoseconds."""
-        return self._initial_states
 
     def _files(self) -> Sequence[Path]:
         return [folder / name for folder, name in self._names]
@@ -108,8 +104,6 @@ class Folder(Format):
 
 
 def _names_in(folder: Path) -> tuple[list[str], int]:
-    """Return the sorted paths of the files below *folder*, and the number of skipped links."""
-
     def fail(error: OSError) -> None:
         raise error
 

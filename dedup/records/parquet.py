@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dedup.records.base import (
-    DEFAULT_CANONICAL,
-    DEFAULT_KEY,
     Fields,
     Format,
     RawRecord,
     Record,
     RecordError,
     check_column,
+    columns_of,
+    decode_html,
     record_of,
 )
-from dedup.records.decoding import decode_html
 
 _ROWS_AT_A_TIME = 256
 
@@ -35,40 +34,11 @@ class Parquet(Format):
         for path, schema in zip(paths, schemas, strict=True):
             if not schema.equals(schemas[0]):
                 raise RecordError(f"the schemas of {path} and {paths[0]} differ")
-        self._choose_columns(schemas[0].names, str(paths[0]))
-
-    @classmethod
-    def with_columns(cls, names: Sequence[str], source: str, fields: Fields) -> "Parquet":
-        """Return one that only parses, rows of `columns`; raises RecordError if one is missing.
-
-        *names* are all columns of the tables, which messages call *source*.
-        """
-        self = cls.__new__(cls)
-        Format.__init__(self, [], fields)
-        self._choose_columns(names, source)
-        return self
-
-    @property
-    def columns(self) -> list[str | None]:
-        """The column of each value of `RawRecord.data`; ``None`` where that is ``None``."""
-        return self._columns
-
-    def _choose_columns(self, names: Sequence[str], source: str) -> None:
-        fields = self.fields
-        key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
+        names = schemas[0].names
         self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
-        canonical = fields.canonical or (
-            DEFAULT_CANONICAL if names.count(DEFAULT_CANONICAL) == 1 else None
-        )
-        self._columns: list[str | None] = [
-            fields.content,
-            key,
-            fields.date,
-            canonical,
-            *self._all_columns,
-        ]
-        for name in filter(None, self._columns):
-            check_column(name, names, source)
+        for name in self._all_columns:
+            check_column(name, names, paths[0])
+        self._columns = [*columns_of(fields, names, paths[0]), *self._all_columns]
 
     def raw_records(self) -> Iterator[RawRecord]:
         for path, before, size_of_file in self._passed():
@@ -117,7 +87,6 @@ class Parquet(Format):
 
 
 def _compressions(file: Any) -> dict[str, str]:
-    """Return the compression of each column."""
     if file.metadata.num_row_groups == 0:
         return {}
     group = file.metadata.row_group(0)

@@ -29,6 +29,15 @@ def json_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, value
 
 
+def texts_of(path: Path, field: str) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+    """Yield `json_objects` with their texts in *field*; raises RecordError if one is no string."""
+    for where, item in json_objects(path):
+        text = item.get(field)
+        if not (text is None or isinstance(text, str)):
+            raise RecordError(f"{where}: the field {field!r} must be a string")
+        yield where, item, text
+
+
 def table_rows(
     path: Path, *columns: str, quoting: Any = csv.QUOTE_MINIMAL
 ) -> Iterator[tuple[str, list[str]]]:
@@ -46,7 +55,6 @@ def table_rows(
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Name *path* in errors of reading it."""
     try:
         yield
     except OSError as error:

@@ -8,8 +8,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Format, RawRecord, Record, RecordError, timestamp
-from dedup.records.decoding import decode_html
+from dedup.records.base import (
+    Fields,
+    Format,
+    RawRecord,
+    Record,
+    RecordError,
+    decode_html,
+    timestamp,
+)
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _NO_ID = 0
@@ -48,8 +55,8 @@ class Warc(Format):
         for path, before, _ in self._passed():
             number = 0
             try:
-                for entry in (entries := _Entries(path)):
-                    self.bytes_read = before + entries.bytes_read
+                for entry in _entries(path):
+                    self.bytes_read = before + entry.bytes_read
                     error_of_body = None
                     try:
                         body = entry.body()
@@ -92,8 +99,8 @@ class Warc(Format):
         for input_, before, _ in self._passed():
             with open(input_, "rb") as source:
                 try:
-                    for entry in (entries := _Entries(input_)):
-                        self.bytes_read = before + entries.bytes_read
+                    for entry in _entries(input_):
+                        self.bytes_read = before + entry.bytes_read
                         entry.check_whole()
                         references = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
                         if entry.is_page:
@@ -107,40 +114,32 @@ class Warc(Format):
                     next(flags)  # of the damaged record
 
 
-class _Entries:
-    """The records of a file; each is valid until the next one is read."""
+def _entries(path: Path) -> "Iterator[_Entry]":
+    """Yield the records of a file; each is valid until the next one is read."""
+    from warcio.archiveiterator import ArchiveIterator
+    from warcio.exceptions import ArchiveLoadFailed
+    from warcio.statusandheaders import StatusAndHeadersParserException
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.bytes_read = 0
-
-    def __iter__(self) -> "Iterator[_Entry]":
-        from warcio.archiveiterator import ArchiveIterator
-        from warcio.exceptions import ArchiveLoadFailed
-        from warcio.statusandheaders import StatusAndHeadersParserException
-
-        with open(self._path, "rb") as file:
-            try:
-                records = ArchiveIterator(file)
-                for record in records:
-                    self.bytes_read = file.tell()
-                    yield _Entry(records, record)
-            except (
-                ArchiveLoadFailed,
-                StatusAndHeadersParserException,
-                zlib.error,
-                EOFError,
-                ValueError,
-                AttributeError,  # raised by warcio for an incomplete header
-            ) as error:
-                first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
-                raise RecordError(f"not a WARC record ({first_line})") from error
+    with open(path, "rb") as file:
+        try:
+            records = ArchiveIterator(file)
+            for record in records:
+                yield _Entry(records, record, file.tell())
+        except (
+            ArchiveLoadFailed,
+            StatusAndHeadersParserException,
+            zlib.error,
+            EOFError,
+            ValueError,
+            AttributeError,  # raised by warcio for an incomplete header
+        ) as error:
+            first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+            raise RecordError(f"not a WARC record ({first_line})") from error
 
 
 class _Entry:
-    """A record of WARC."""
-
-    def __init__(self, records: Any, record: Any) -> None:
+    def __init__(self, records: Any, record: Any, bytes_read: int) -> None:
+        self.bytes_read = bytes_read
         self._records = records
         self._record = record
         http = record.http_headers

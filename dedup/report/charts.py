@@ -146,7 +146,6 @@ def axis_steps(highest: float) -> list[int]:
 
 
 def _step_of(distances: Collection[float], highest: float) -> float:
-    """Return how wide bars are up to *highest*: whole if *distances* are, else in hundredths."""
     if highest > 1 and all(float(distance).is_integer() for distance in distances):
         return float(max(1, math.ceil((highest + 1) / _BINS)))
     return max(0.01, math.ceil(100 * highest / _BINS) / 100)

@@ -58,7 +58,6 @@ def lines_of(found: list[Finding]) -> Iterator[str]:
 
 
 def _alarm(report: Report) -> Finding | None:
-    """Find that nearly everything was dropped, and what is the likeliest reason."""
     pages = report.pages
     dropped = pages.exact_duplicates + pages.near_duplicates
     is_kept = report.settings.get("DEDUP_ACTION") == "mark"
@@ -142,7 +141,6 @@ def _no_valley(report: Report) -> Finding | None:
 
 
 def _valley(distances: Mapping[float, int], upto: float, beyond: int) -> int | None:
-    """Return the whole distance up to *upto* that lies lowest between more on both sides."""
     if any(distance != int(distance) for distance in distances):
         return None
     for distance in sorted(range(1, int(upto) + 1), key=lambda d: (distances.get(d, 0), -d))[:1]:
@@ -184,7 +182,6 @@ def _chinese_scripts(report: Report) -> Finding | None:
 
 
 def _chosen_method(report: Report) -> dict[str, Any]:
-    """Return the name of the crawl's method, and its arguments."""
     chosen = report.settings.get("DEDUP_METHOD")
     return dict(chosen) if isinstance(chosen, Mapping) else {"name": chosen}
 

@@ -55,9 +55,6 @@ def as_html(
     lossiest = [
         (page, diffs.add(page.original, page.url)) for page in (text.lossiest if text else ())
     ]
-    advice = report.url_advice.advice if report.url_advice else ()
-    # Where there is one host only, its name tells nothing.
-    only_host = report.hosts.largest[0].name if report.hosts.names == 1 else ""
     messages = templating.messages().items()
     return templating.render(
         "report.html",
@@ -71,15 +68,7 @@ def as_html(
             "restore": _restore(report),
             "shares": shares(report),
             "charts": charts(report),
-            "tables": [
-                ("hosts", "host", [] if only_host else _bars(report.hosts), report.hosts.names),
-                (
-                    "url_patterns",
-                    "url_pattern",
-                    _bars(report.url_patterns, only_host),
-                    report.url_patterns.names,
-                ),
-            ],
+            "tables": _tables(report),
             "groups": groups,
             "left_out": left_out,
             "copies_in": copies_in,
@@ -87,10 +76,6 @@ def as_html(
             "lost": round(text.share * text.sequences) if text else 0,
             "lost_percent": text and LostText(text.sequences, text.share, text.error).percent,
             "near_misses": near_misses,
-            "advised": [item for item in advice if item.is_advised],
-            "considered": [item for item in advice if not item.is_advised],
-            "rules": [item.discarder for item in advice if item.discarder],
-            "deny": [item.deny for item in advice if item.deny],
             "texts_lost": max(report.texts_lost, texts.lost),
             "data": {
                 "diffs": diffs.parts,
@@ -152,7 +137,6 @@ def _groups(copies: Iterable[Copy], diffs: Diffs) -> tuple[list[dict[str, Any]],
 
 
 def _restore(report: Report) -> str:
-    """Return the command that brings back all that was dropped; empty where nobody kept it."""
     settings = report.settings
     dropped, ledger = settings.get("DEDUP_DUPLICATES"), settings.get("DEDUP_INDEX")
     if not dropped:
@@ -160,6 +144,16 @@ def _restore(report: Report) -> str:
     is_file = ledger and "://" not in str(ledger)
     known = f" --ledger {ledger}" if is_file else ""
     return f"dedup restore {dropped}{known} >> restored.jsonl"
+
+
+def _tables(report: Report) -> list[tuple[str, str, list[dict[str, Any]], int]]:
+    hosts, patterns = report.hosts, report.url_patterns
+    # Where there is one host only, its name tells nothing.
+    only_host = hosts.largest[0].name if hosts.names == 1 else ""
+    return [
+        ("hosts", "host", [] if only_host else _bars(hosts), hosts.names),
+        ("url_patterns", "url_pattern", _bars(patterns, only_host), patterns.names),
+    ]
 
 
 def _bars(counts: Report, prefix: str = "") -> list[dict[str, Any]]:

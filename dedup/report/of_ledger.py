@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from heapq import merge
+from typing import Any
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
@@ -11,6 +12,7 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
 from dedup.report.events import PageEvents
+from dedup.report.finishing import finish
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import SHORT, Kind, Verdict
@@ -45,22 +47,10 @@ def report_of_ledger(ledger: LedgerReader, run: int | None = None) -> tuple[Repo
 def _report_of_pages(
     ledger: LedgerReader, run: int | None, chosen: list[Crawl]
 ) -> tuple[Report, PageEvents]:
-    """Return the report of the pages that the *chosen* crawls stored, and the pages."""
-    identity, method = ledger.identity, ledger.method
-    settings = {
-        "DEDUP_METHOD": identity.get("method"),
-        "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
-        "DEDUP_SCOPE": identity.get("scope") or "crawl",
-        "DEDUP_EXTRACTOR": identity.get("extractor"),
-        "DEDUP_INDEX": ledger.name,
-        "DEDUP_ACTION": ledger.setting("DEDUP_ACTION", "drop"),
-        "DEDUP_DUPLICATES": ledger.setting("DEDUP_DUPLICATES", None),
-    }
-    if identity.get("simplify_chinese"):
-        settings["DEDUP_METHOD"] = {"name": identity.get("method"), "simplify_chinese": True}
+    method = ledger.method
     # Pages that were not compared are not in the ledger.
     contents = Contents(method, is_whole=False)
-    summary = Summary(Counters(), settings, contents=contents)
+    summary = Summary(Counters(), _settings_of(ledger), contents=contents)
     started = ended = min(crawl.started for crawl in chosen)
     numbers = {crawl.id for crawl in chosen}
     min_tokens = ledger.setting("DEDUP_MIN_TOKENS", SHORT)
@@ -79,8 +69,8 @@ def _report_of_pages(
             continue
         ended = max(ended, _time_of(met))
     detector = _detector(ledger, method) if method else None
-    report = summary.finish(
-        detector, spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen))
+    report = finish(
+        summary, detector, spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen))
     )
     # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
     # which pages of several crawls came when.
@@ -93,6 +83,21 @@ def _report_of_pages(
         "lengths": [{**bucket, "duplicates": None} for bucket in report.lengths],
     })  # fmt: skip
     return Report(report, **known), summary.events
+
+
+def _settings_of(ledger: LedgerReader) -> dict[str, Any]:
+    identity, method = ledger.identity, ledger.method
+    name = identity.get("method")
+    simplifies = identity.get("simplify_chinese")
+    return {
+        "DEDUP_METHOD": {"name": name, "simplify_chinese": True} if simplifies else name,
+        "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
+        "DEDUP_SCOPE": identity.get("scope") or "crawl",
+        "DEDUP_EXTRACTOR": identity.get("extractor"),
+        "DEDUP_INDEX": ledger.name,
+        "DEDUP_ACTION": ledger.setting("DEDUP_ACTION", "drop"),
+        "DEDUP_DUPLICATES": ledger.setting("DEDUP_DUPLICATES", None),
+    }
 
 
 def _time_of(met: StoredPage | StoredMatch) -> float:
@@ -120,7 +125,6 @@ def _content_of(match: StoredMatch) -> Content:
 
 
 def _detector(ledger: LedgerReader, method: Method) -> Detector:
-    """Return a detector that knows the pages of the ledger, for near misses."""
     detector = Detector(method, store=StoreOfReader(ledger))
     finished(detector.load())
     return detector

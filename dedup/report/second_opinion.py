@@ -10,7 +10,7 @@ from dedup.methods.base import Method
 from dedup.methods.verified import Verified
 from dedup.page import PageReader
 from dedup.record import PageRecord
-from dedup.report.near_misses import KeptPages
+from dedup.report.kept_pages import KeptPages
 from dedup.report.texts import TextStore
 from dedup.rule import Rule
 from dedup.text import script_of
@@ -71,6 +71,5 @@ def _judge_again(method: Method, rule: Rule, kept: KeptPages, texts: TextStore) 
 
 
 def _read_again(method: Method, record: PageRecord, extraction: Extraction) -> PageRecord:
-    """Return what a crawl with *method* compares of the page of *record*."""
     read = PageReader(lambda _html: extraction, method).read_html("").record
     return read.under(record.key, record.scope)._replace(item=record.item)

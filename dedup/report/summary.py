@@ -5,9 +5,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
-from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
@@ -15,11 +15,10 @@ from dedup.record import PageRecord
 from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.item_differences import Difference, DifferenceCounts
+from dedup.report.kept_pages import KeptPages
 from dedup.report.losses import Losses
-from dedup.report.near_misses import NOTHING_NEAR, KeptPages
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import Report
-from dedup.report.second_opinion import chinese_scripts, second_opinion
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import StoreState
@@ -27,6 +26,7 @@ from dedup.url_advice.contents import Content, Contents
 
 logger = get_logger(__name__)
 
+_NOTHING_NEAR = {"sample": 0, "pages": 0, "within": 0, "distances": {}}
 _LOST = ("pages", "pages_of_earlier_crawls", "sequences", "share", "error")
 
 
@@ -57,17 +57,17 @@ class Summary:
         the log: there is no advice, and no near misses are sought.
         """
         self._stats = stats
-        self._settings = settings
+        self.settings = settings
         self._drops = drops
         self._losses = losses
-        self._texts = texts
-        self._contents = contents
+        self.texts = texts
+        self.contents = contents
         self._min_tokens = min_tokens
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
         self._differences = DifferenceCounts()
-        self._kept = KeptPages()
+        self.kept = KeptPages()
         self._has_failed = False
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
         """What is known of requests that were not sent."""
@@ -75,7 +75,7 @@ class Summary:
         """The pages."""
 
     @contextmanager
-    def _figures_only(self) -> Iterator[None]:
+    def figures_only(self) -> Iterator[None]:
         """Log the first exception within such blocks, and count it as an error of dedup."""
         try:
             yield
@@ -88,7 +88,7 @@ class Summary:
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
-        with self._figures_only():
+        with self.figures_only():
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
     def record(
@@ -108,7 +108,7 @@ class Summary:
         where *page* does not have it. *difference*: what the items of the page say, and those of
         the page that it repeats do not.
         """
-        with self._figures_only():
+        with self.figures_only():
             self._count(verdict, size, page)
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
             self.events.add(verdict, url, page)
@@ -116,15 +116,15 @@ class Summary:
                 self._differences.add(difference, url, verdict.original)
             if self._losses is not None and page is not None and page.sequences:
                 self._losses.page_is_judged(verdict, url, page.sequences)
-            if self._contents is None:
+            if self.contents is None:
                 return
             if content is None:
                 content = _content_of(verdict, url, page, scope, self._min_tokens)
-            self._contents.add(whole_url, content)
+            self.contents.add(whole_url, content)
             if page is not None and verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self._kept.add(page.record.under(url, scope), verdict)
-            if page is not None and self._texts is not None:
-                self._texts.record(verdict, url, page)
+                self.kept.add(page.record.under(url, scope), verdict)
+            if page is not None and self.texts is not None:
+                self.texts.record(verdict, url, page)
 
     def _count(self, verdict: Verdict, size: int, page: Page | None) -> None:
         self.count("pages")
@@ -145,81 +145,62 @@ class Summary:
 
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
-        with self._figures_only():
+        with self.figures_only():
             if self._losses is not None and page.sequences:
                 self._losses.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
-        with self._figures_only():
+        with self.figures_only():
             if self._losses is not None:
                 self._losses.claim_ends(claim, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
-        with self._figures_only():
+        with self.figures_only():
             self._stages.setdefault(stage, Quantiles()).add(seconds)
-
-    async def fetch_near_misses(self, detector: Detector) -> None:
-        """Have *detector* know what the report says of near misses; waits only if its store does.
-
-        Raises LedgerError if that cannot be asked: the report has other words for the pages.
-        """
-        await self._kept.fetch_near_misses(detector)
 
     def finish(
         self,
-        detector: Detector | None,
-        other_bytes: int = 0,
+        pages: int = 0,
+        index_bytes: int = 0,
+        found: Mapping[str, Any] = MappingProxyType({}),
         store: StoreState | None = None,
         *,
         spider: str = "",
     ) -> Report:
         """Return the report of the crawl of *spider*.
 
-        *detector*: where the pages are, if they are still in memory; *other_bytes*: what is
-        remembered of pages outside of it.
+        *pages* and *index_bytes*: those in memory; *found*: what else there is to say of the pages.
         """
         seconds = monotonic() - self._start
-        pages = 0 if detector is None else len(detector)
-        index_bytes = other_bytes + (0 if detector is None else detector.nbytes)
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
-        texts_lost = 0 if self._texts is None else self._texts.lost
+        texts_lost = 0 if self.texts is None else self.texts.lost
         if texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
         gathered: dict[str, Any] = {
-            "nearest_kept": NOTHING_NEAR, "near_misses": [], "second_opinion": None,
+            "nearest_kept": _NOTHING_NEAR, "near_misses": [], "second_opinion": None,
             "chinese_scripts": None, "url_advice": None, "dropped_text": None,
             **PageEvents().figures(),
         }  # fmt: skip
-        with self._figures_only():
+        with self.figures_only():
             gathered |= self.events.figures()
-        if detector is not None and self._contents is not None:
-            with self._figures_only():
-                gathered |= self._near_misses(detector)
-        if detector is not None and self._texts is not None:
-            with self._figures_only():
-                sample = detector, self._kept, self._texts
-                gathered["second_opinion"] = second_opinion(*sample)
-                gathered["chinese_scripts"] = chinese_scripts(*sample)
-        with self._figures_only():
-            if self._contents is not None:
-                gathered["url_advice"] = self._contents.advice()
-        with self._figures_only():
+        gathered |= found
+        with self.figures_only():
+            if self.contents is not None:
+                gathered["url_advice"] = self.contents.advice()
+        with self.figures_only():
             gathered["dropped_text"] = self._dropped_text()
         numbers = counted(self._stats, seconds)
         if store is not None:
-            written = {"written": "checkpoints", "failed": "failed_checkpoints"}
             numbers["ledger"] = {
                 "path": store.path,
                 "crawl": store.run,
                 "resumed": store.is_resumed,
-                **{
-                    key: self._stats.get_value(f"dedup/checkpoints/{name}", 0)
-                    for name, key in written.items()
-                },
+                "checkpoints": self._stats.get_value("dedup/checkpoints/written", 0),
+                "failed_checkpoints": self._stats.get_value("dedup/checkpoints/failed", 0),
                 "pages_not_written": store.unpublished,
             }
         return Report.of(
@@ -227,7 +208,7 @@ class Summary:
                 "spider": spider,
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(seconds, 3),
-                "settings": {name: _bound(value) for name, value in self._settings.items()},
+                "settings": {name: _bound(value) for name, value in self.settings.items()},
                 "ledger": None,
                 **numbers,
                 "item_differences": self._differences.result(),
@@ -238,14 +219,6 @@ class Summary:
                 "texts_lost": texts_lost,
             }
         )
-
-    def _near_misses(self, detector: Detector) -> dict[str, Any]:
-        nearest_kept, pairs = self._kept.near_misses(detector)
-        # What is farther is not just beyond the threshold.
-        threshold = self._settings.get("DEDUP_MAX_DISTANCE")
-        upto = 2 * threshold or 1 if isinstance(threshold, int | float) else math.inf
-        near_misses = [pair for pair in pairs if pair["distance"] <= upto]
-        return {"nearest_kept": nearest_kept, "near_misses": near_misses}
 
     def _dropped_text(self) -> dict[str, Any] | None:
         if self._losses is None:
@@ -282,6 +255,5 @@ def _content_of(
 
 
 def _bound(value: Any) -> Any:
-    """Return the value of a setting, a long one as the beginning of its text."""
     text = str(value)
     return value if len(text) <= LONGEST_LINE else shorten(text)

@@ -1,8 +1,7 @@
 """Duplicates in what is already on disk: files of records -> which of them to keep."""
 
-from dedup.scan.clusters import write_clusters
 from dedup.scan.deciding import scan
-from dedup.scan.outcome import Fate, Outcome
+from dedup.scan.outcome import Fate, Outcome, write_clusters
 from dedup.scan.reader import RecordReader
 from dedup.scan.sketches_file import SketchesFile
 

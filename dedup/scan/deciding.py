@@ -57,7 +57,8 @@ def scan(
             numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
             if with_keys:
                 for record in records:
-                    outcome.keys.append(_key(record))
+                    key = f"={record.page.key}" if record.has_key else ""
+                    outcome.keys.append(to_utf8(key))
             if is_sorted:
                 for record in records:
                     _append(sketches, record)
@@ -74,14 +75,7 @@ def scan(
     return outcome
 
 
-def _key(record: ReadRecord) -> bytes:
-    """Return the key of *record* as outcomes hold it."""
-    key = f"={record.page.key}" if record.has_key else ""
-    return to_utf8(key)
-
-
 def _judge_best_first(sketches: Sketches, judge: RecordJudge, losses: ScanLosses) -> None:
-    """Judge the new ones of the records that were read before, the best first."""
     fates = judge.outcome.fates
     wanted = (number for number in sketches.best_first() if fates[number] == Fate.NEW)
     while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
@@ -112,15 +106,14 @@ def _take_in(
                 raise RecordError(record.error)
             outcome.first_bad = outcome.first_bad or record.error
             fate = Fate.BAD
-        elif record.unread is not None:
-            outcome.first_unread = outcome.first_unread or record.unread
-            fate = Fate.UNREAD
-            fields.see(record)
-        elif not record.has_scope:
-            fate = Fate.NO_SCOPE
-            fields.see(record)
         else:
             fields.see(record)
+        if record.unread is not None:
+            outcome.first_unread = outcome.first_unread or record.unread
+            fate = Fate.UNREAD
+        elif not record.has_scope:
+            fate = Fate.NO_SCOPE
+        if fate is Fate.NEW:
             outcome.with_evidence += record.page.evidence is not None
             numbers.append(len(outcome.fates))
             read.append(record)

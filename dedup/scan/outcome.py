@@ -1,9 +1,11 @@
 """What becomes of the records of a scan: kept, or a duplicate of one that is kept."""
 
+import json
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import BinaryIO
 
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
@@ -62,3 +64,30 @@ class Outcome:
     def key(self, number: int) -> str | None:
         key = self.keys[number]
         return from_utf8(key[1:]) if key else None
+
+
+def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
+    """Write a line for each kept record that others repeat, by number; return how many there are.
+
+    Numbers count from 1, over all inputs. The duplicates are in their order, each with its distance
+    from the kept record (0 for an exact one).
+    """
+    members: dict[int, list[int]] = {}
+    for place, original in enumerate(outcome.originals):
+        members.setdefault(original, []).append(place)
+    for original in sorted(members):
+        duplicates = [
+            {
+                **_name(outcome, outcome.duplicates[place]),
+                "distance": round(outcome.distances[place], 4),
+                "exact": outcome.fates[outcome.duplicates[place]] == Fate.EXACT,
+            }
+            for place in sorted(members[original], key=outcome.duplicates.__getitem__)
+        ]
+        line = {**_name(outcome, original), "duplicates": duplicates}
+        file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+    return len(members)
+
+
+def _name(outcome: Outcome, number: int) -> dict[str, object]:
+    return {"number": number + 1, "key": outcome.key(number)}

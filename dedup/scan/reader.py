@@ -15,7 +15,7 @@ from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Format, RawRecord, Record, RecordError
+from dedup.records import Format, RawRecord, Record, RecordError
 from dedup.scopes import Scope
 
 
@@ -103,7 +103,15 @@ class RecordReader:
         ]
 
     def _read_record(self, record: Record, page: Page) -> ReadRecord:
-        read = _read_record(record, page)
+        read = ReadRecord(
+            page.record if record.key is None else page.record.under(shorten_url(record.key)),
+            record.key is not None,
+            record.date,
+            record.content is not None,
+            len(page.text or ""),
+            sequences=page.sequences,
+            canonical=_canonical(record, record.key or ""),
+        )
         if self.scope is None:
             return read
         language = page.language
@@ -114,7 +122,6 @@ class RecordReader:
     def _read_fields(
         self, parsed: Sequence[Record | RecordError], reader: FieldReader
     ) -> list[ReadRecord]:
-        """Return the records that stand in the fields of others, in place of a text."""
         values = [record.values for record in parsed if isinstance(record, Record)]
         found = iter(reader.read([value for value in values if value is not None]))
         return [
@@ -125,11 +132,17 @@ class RecordReader:
         ]
 
     def _read_page(self, record: Record, found: FieldRecord | ValueError | None) -> ReadRecord:
-        read = _read_page(record, self.format.fields, found)
-        if not isinstance(found, FieldRecord):
-            return read
-        if self.scope is not None:
-            read = _in_scope(read, self.scope, record, found.record.key, None)
+        if isinstance(found, ValueError):
+            return ReadRecord(error=shorten(str(found)))
+        page = found.record if found else PageRecord()
+        # Unless somebody names another, it has a key of its own.
+        key = record.key if self.format.fields.key or not found else page.key
+        named = page.under("" if key is None else shorten_url(key), page.scope)
+        # Nobody knows how many characters there were.
+        read = ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
+        read = read._replace(canonical=_canonical(record, key or ""))
+        if found and self.scope is not None:
+            read = _in_scope(read, self.scope, record, page.key, None)
         return read._replace(page=_within_item(read.page))
 
     def _parse(self, raw: Any) -> Record | RecordError:
@@ -140,39 +153,12 @@ class RecordReader:
 
 
 def _canonical(record: Record, url: str) -> str | None:
-    """Return the URL that a record names as its canonical one, in a field or in its HTML."""
     if record.canonical:
         with suppress(ValueError):  # such as an unclosed bracket in the host
             return shorten_url(urljoin(url, record.canonical))
     if record.is_html and record.content and "://" in url:  # of a file, nothing is known
         return canonical_of(record.content, url)
     return None
-
-
-def _read_record(record: Record, page: Page) -> ReadRecord:
-    return ReadRecord(
-        page.record if record.key is None else page.record.under(shorten_url(record.key)),
-        record.key is not None,
-        record.date,
-        record.content is not None,
-        len(page.text or ""),
-        sequences=page.sequences,
-        canonical=_canonical(record, record.key or ""),
-    )
-
-
-def _read_page(
-    record: Record, fields: Fields, found: FieldRecord | ValueError | None
-) -> ReadRecord:
-    if isinstance(found, ValueError):
-        return ReadRecord(error=shorten(str(found)))
-    page = found.record if found else PageRecord()
-    # Unless somebody names another, it has a key of its own.
-    key = record.key if fields.key or not found else page.key
-    named = page.under("" if key is None else shorten_url(key), page.scope)
-    # Nobody knows how many characters there were.
-    read = ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
-    return read._replace(canonical=_canonical(record, key or ""))
 
 
 def _within_item(page: PageRecord) -> PageRecord:

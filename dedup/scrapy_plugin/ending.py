@@ -10,6 +10,7 @@ from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
 from dedup.report.findings import findings, is_alarm, lines_of
+from dedup.report.finishing import fetch_near_misses, finish
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
@@ -40,7 +41,7 @@ async def end_crawl(
     That is the table, then what is found, and at last where the report is.
 
     Each of the steps is taken whatever becomes of those before it: what fails is logged. The text
-    is empty if there are no numbers. *other_bytes* are those of `Summary.finish`.
+    is empty if there are no numbers. *other_bytes* are those of `finish`.
     """
 
     @contextmanager
@@ -59,10 +60,10 @@ async def end_crawl(
         await checkpoints.finish()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
-        await summary.fetch_near_misses(detector)
+        await fetch_near_misses(summary.kept, detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(detector, other_bytes, checkpoints.state, spider=name)
+        report = finish(summary, detector, other_bytes, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report, width=log_width()))

@@ -15,8 +15,7 @@ from dedup.evidence import Evidence
 from dedup.preference import Copy, Preference
 from dedup.record_field import MadeWith, to_field
 from dedup.records import Fields, Format, RawRecord, Record, RecordError
-from dedup.records.base import record_of
-from dedup.records.decoding import decode_html
+from dedup.records.base import decode_html, record_of
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_stream import pool_for, read_raws

@@ -13,7 +13,7 @@ all pages are known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, islice
 from typing import Any, NamedTuple
@@ -107,7 +107,6 @@ def _nearest(findings: Iterable[_Finding]) -> Advice | None:
 
 
 def _findings(crawl: Pages, least: int) -> Iterator[_Finding]:
-    """Yield the parts with *least* comparable URLs or more, without rules."""
     urls_of: dict[Part, list[Url]] = defaultdict(list)
     for url in _with_few_parts(crawl.urls):
         for part in parts_of(url):
@@ -121,7 +120,6 @@ def _findings(crawl: Pages, least: int) -> Iterator[_Finding]:
 def _finding_without(
     part: Part, urls: Collection[Url], crawl: Pages, least: int
 ) -> Iterator[_Finding]:
-    """Yield the finding about *part* of *urls*, unless too few of them can be compared."""
     bases: dict[Url, list[Url]] = defaultdict(list)
     for url in urls:
         bases[without(url, part)].append(url)
@@ -138,10 +136,7 @@ def _finding_without(
 
 
 def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
-    """Yield the folders and hosts that repeat another one, page by page.
-
-    Each is compared with the later one with which it has most equal contents.
-    """
+    """Yield the folders and hosts that repeat another one, page by page."""
     members: dict[Part, dict[Url, Url]] = defaultdict(dict)
     for url in crawl.urls:
         for part, base in in_any_folder(url):
@@ -153,22 +148,7 @@ def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
             len(members[part]), part.name.startswith("https:"), _natural(part.name), part
         ),
     )  # fmt: skip
-    places: dict[Url, list[int]] = defaultdict(list)
-    for number, part in enumerate(parts):
-        for base in members[part]:
-            places[base].append(number)
-    common, equal = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-    for base, numbers in places.items():
-        by_number = {n: crawl.contents[members[parts[n]][base]] for n in numbers[-_MOST_SIBLINGS:]}
-        for pair in combinations(by_number, 2):
-            common[pair] += 1
-            equal[pair] += by_number[pair[0]] == by_number[pair[1]]
-    best: dict[int, tuple[int, int]] = {}
-    for (number, other), count in common.items():
-        if count >= LEAST_COMPARED:
-            # On a tie the latest wins: it is the one that the others repeat.
-            best[number] = max(best.get(number, (-1, -1)), (equal[number, other], other))
-    for number, (_, other) in sorted(best.items()):
+    for number, other in _most_alike(crawl, [members[part] for part in parts]):
         own, others = members[parts[number]], members[parts[other]]
         both = [(url, others[base]) for base, url in own.items() if base in others]
         crawl.compare((crawl.contents[url], crawl.contents[its]) for url, its in both)
@@ -177,6 +157,26 @@ def _findings_of_siblings(crawl: Pages, least: int) -> Iterator[_Finding]:
         advice = _advice(crawl, parts[number], name, len(own), len(both), agreed, alone, both)
         may_bar = advice.is_advised and agreed == len(own)
         yield _Finding(parts[number], advice, set(own.values()), may_bar)
+
+
+def _most_alike(crawl: Pages, members: Sequence[Mapping[Url, Url]]) -> list[tuple[int, int]]:
+    """Return the numbers of *members*, each with the later one of most equal contents."""
+    places: dict[Url, list[int]] = defaultdict(list)
+    for number, urls in enumerate(members):
+        for base in urls:
+            places[base].append(number)
+    common, equal = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for base, numbers in places.items():
+        contents = {n: crawl.contents[members[n][base]] for n in numbers[-_MOST_SIBLINGS:]}
+        for one, other in combinations(contents, 2):
+            common[one, other] += 1
+            equal[one, other] += contents[one] == contents[other]
+    best: dict[int, tuple[int, int]] = {}
+    for (number, other), count in common.items():
+        if count >= LEAST_COMPARED:
+            # On a tie the latest wins: it is the one that the others repeat.
+            best[number] = max(best.get(number, (-1, -1)), (equal[number, other], other))
+    return [(number, other) for number, (_, other) in sorted(best.items())]
 
 
 def _advice(
@@ -200,30 +200,24 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
 
     Together, they leave for each barred page one with the same content.
     """
-    remaining = Counter(crawl.contents.values())
-    barred_urls, barred_contents = set[Url](), set[Hashable]()
+    left = Counter(crawl.contents.values())
+    barred, lost = set[Url](), set[Hashable]()
     advice = []
     for finding in findings:
         deny = None
         if finding.may_bar and finding.advice.is_advised:
-            losses = Counter(crawl.contents[url] for url in finding.members - barred_urls)
-            remaining.subtract(losses)
-            last_copies = {content for content in losses if not remaining[content]}
-            dependants = (
-                neighbour
-                for content in last_copies
-                for neighbour in crawl.neighbours(content)
-                if neighbour in barred_contents
-            )
-            if all(crawl.is_in(content, remaining) for content in chain(last_copies, dependants)):
+            losses = Counter(crawl.contents[url] for url in finding.members - barred)
+            left.subtract(losses)
+            lost_with_it = lost | losses.keys()
+            if all(left[content] or crawl.is_in(content, left) for content in lost_with_it):
                 deny = _deny_rule(finding, crawl)
             if deny:
-                barred_urls |= finding.members
-                barred_contents |= losses.keys()
+                barred |= finding.members
+                lost = lost_with_it
             else:
-                remaining.update(losses)
+                left.update(losses)
         advice.append(replace(finding.advice, deny=deny))
-    return advice, Effect(len(barred_urls), 0)
+    return advice, Effect(len(barred), 0)
 
 
 def _deny_rule(finding: _Finding, crawl: Pages) -> str | None:
@@ -277,7 +271,6 @@ def _add_discarder_rules(all_advice: Iterable[Advice], crawl: Pages) -> tuple[li
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
-    """Return *urls* without those with most parts, if all parts together are too many."""
     counts = Counter(url.number_of_parts for url in urls)
     most = total = 0
     for number, count in sorted(counts.items()):
@@ -289,7 +282,6 @@ def _with_few_parts(urls: Collection[Url]) -> list[Url]:
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return a key by which v1.10 comes after v1.9."""
     return tuple(
         # Not as an int: Python refuses to parse more than 4,300 digits.
         (False, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (True, 0, part)

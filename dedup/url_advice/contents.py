@@ -86,7 +86,6 @@ class Contents:
         return number
 
     def _near(self, pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield the *pairs* of contents that are near each other."""
         comparable = []
         for a, b in pairs:
             if self._scopes[a] != self._scopes[b]:

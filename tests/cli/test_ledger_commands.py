@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from cases import each
 from commands import run
 from crawls import crawl, spider_over
 from texts import article, edited, page, replaced
@@ -157,41 +158,36 @@ def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
     assert f"{url}/c" in html
 
 
-@pytest.mark.parametrize(
-    "damage",
+IDENTITY = "about WHERE name = 'identity'"
+WRITTEN = ["-o", "r.html"]
+
+
+@each(
+    ("damage", "options"),
     [
-        "UPDATE pages SET sketch = 'text'",
-        "UPDATE pages SET sketch = substr(sketch, 2) WHERE id = 1",
-        "UPDATE matches SET kind = 'foo-duplicate'",
+        ("UPDATE pages SET sketch = 'text'", WRITTEN),
+        ("UPDATE pages SET sketch = substr(sketch, 2) WHERE id = 1", WRITTEN),
+        ("UPDATE matches SET kind = 'foo-duplicate'", WRITTEN),
+        (f"DELETE FROM {IDENTITY}", WRITTEN),
+        (f"DELETE FROM {IDENTITY}", []),
+        ("UPDATE about SET value = '{}' WHERE name = 'identity'", []),
+        ("UPDATE crawls SET report = '{'", []),
+        ("UPDATE crawls SET report = json_remove(report, '$.pages')", [*WRITTEN, "--crawl", "2"]),
+        ("UPDATE crawls SET report = '[1]'", [*WRITTEN, "--crawl", "2"]),
     ],
 )
-@pytest.mark.filterwarnings("error")
-def test_a_damaged_ledger_gives_no_report(town, tmp_path, capsys, damage):
-    path = tmp_path / "damaged.sqlite"
-    shutil.copy(town[0], path)
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute(damage)
-    code, out, err = run(capsys, "report", path, "-o", tmp_path / "r.html")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"dedup report: {path} is damaged (")
-    assert err.count("\n") == 1
-    assert not (tmp_path / "r.html").exists()
-
-
-@pytest.mark.parametrize("change", ["json_remove(report, '$.pages')", "'[1]'"])
-def test_a_damaged_report_of_a_crawl_is_not_shown(town, tmp_path, capsys, change):
-    path = copied(town, tmp_path / "damaged.sqlite", f"UPDATE crawls SET report = {change}")
-    code, out, err = run(capsys, "report", path, "-o", tmp_path / "r.html", "--crawl", 2)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"dedup report: {path} is damaged (Report")
+def test_a_damaged_ledger_gives_no_report(town, tmp_path, capsys, monkeypatch, damage, options):
+    monkeypatch.chdir(tmp_path)
+    copied(town, "pages.sqlite", damage)
+    code, out, err = run(capsys, "report", "pages.sqlite", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "pages.sqlite is damaged (" in err
     assert not (tmp_path / "r.html").exists()
 
 
 def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
-    killed = tmp_path / "killed.sqlite"
-    shutil.copy(town[0], killed)
-    with closing(sqlite3.connect(killed)) as file, file:
-        file.execute("UPDATE crawls SET report = NULL, finished = NULL WHERE id = 2")
+    change = "UPDATE crawls SET report = NULL, finished = NULL WHERE id = 2"
+    killed = copied(town, tmp_path / "killed.sqlite", change)
     code, out, _ = run(capsys, "report", killed, "-o", tmp_path / "r.html", "--crawl", 2)
     assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 group\n")
 
@@ -265,17 +261,6 @@ def test_a_title_that_all_pages_of_a_host_have_counts_as_little_as_in_the_crawl(
     assert "simhash: kept (other title)" in out
 
 
-def test_stored_pages_are_explained_with_what_they_showed(tmp_path, capsys):
-    ledger, pages = tmp_path / "pages.sqlite", {
-        "/a": page(article(1), title="The first"),
-        "/b": page(edited(article(1)), title="Another"),
-    }  # fmt: skip
-    with served(pages) as url:
-        crawl(spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger)
-    _, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b")
-    assert out.startswith("simhash: kept (other title)")
-
-
 @pytest.mark.parametrize("prefer", [["canonical"], []])
 def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, prefer):
     reprint = page(edited(article(1)), title="A cup")
@@ -331,25 +316,6 @@ def test_the_report_of_a_ledger_has_the_threshold_of_its_crawls(tmp_path, capsys
     assert ">9</td>" in html
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM about WHERE name = 'identity'",
-        "UPDATE about SET value = '{}' WHERE name = 'identity'",
-        "UPDATE crawls SET report = '{'",
-    ],
-)
-@pytest.mark.parametrize("command", [["report"], ["report", "-o", "r.html"]])
-def test_damaged_ledgers_are_told_in_one_line(town, tmp_path, capsys, monkeypatch, damage, command):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(town[0], tmp_path / "pages.sqlite")
-    with closing(sqlite3.connect("pages.sqlite")) as file, file:
-        file.execute(damage)
-    code, _, err = run(capsys, command[0], "pages.sqlite", *command[1:])
-    assert (code, err.count("\n")) == (2, 1)
-    assert "is damaged" in err
-
-
 @pytest.mark.slow
 def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
     ledger, pairs = tmp_path / "pages.sqlite", tmp_path / "pairs.tsv"
@@ -362,14 +328,6 @@ def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
     code, _, err = run(capsys, "evaluate", ledger, "--sample", 60, "-o", pairs)
     assert (code, err) == (0, "")
     assert f"{url}/3/copy" in pairs.read_text()
-
-
-def test_changed_pages_are_told_from_new_ones(town, tmp_path, capsys):
-    path = tmp_path / "report.html"
-    run(capsys, "report", town[0], "-o", path)
-    figures = re.findall(r'<div class="figure (\w+)"><strong>(\d+)', path.read_text())
-    assert dict(figures)["changed"] == "1"
-    assert dict(figures)["new"] == "3"
 
 
 def in_two_versions(count):
@@ -425,16 +383,3 @@ def test_near_misses_of_a_ledger_are_sought_in_their_scope(tmp_path, capsys):
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=1, DEDUP_SCOPE="host")
     assert run(capsys, "report", ledger, "-o", html)[0] == 0
     assert '<span class="badge">2</span>' in html.read_text()
-
-
-def test_what_a_ledger_had_once_is_no_content_of_now(tmp_path, capsys):
-    """In the second crawl, pages are replaced by others that are near each other again."""
-    pages = in_two_versions(6)
-    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
-    with served(pages) as url:
-        urls = [url + path for path in pages]
-        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
-        pages |= {"/v2/0": page(article(100)), "/v1/0": page(edited(article(100)))}
-        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
-    assert run(capsys, "report", ledger, "-o", html)[0] == 0
-    assert "Equal content in 6 of 6 cases" in html.read_text()

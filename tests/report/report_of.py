@@ -11,6 +11,7 @@ from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Report, Summary
 from dedup.report.counts import Counters
+from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
@@ -46,7 +47,7 @@ def report_of(pages, texts=None):
     """The report of such a crawl, whose texts go to *texts*."""
     summary, detector = summary_of(pages, texts)
     with closing(summary):
-        return summary.finish(detector, spider="test")
+        return finish(summary, detector, spider="test")
 
 
 def html(text, title):
@@ -64,7 +65,7 @@ def report_of_crawl(texts, *pages, method=_SIMHASH):
         verdict = detector.judge(record)
         assert not verdict.is_duplicate
         summary.record(verdict, record.key, 0, replace(read, record=record))
-    return summary.finish(detector)
+    return finish(summary, detector)
 
 
 def changed(report, **values):

@@ -28,6 +28,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Report, Summary, TextStore, write_html
 from dedup.report.counts import Counters
+from dedup.report.finishing import finish
 from dedup.report.html import as_html
 from dedup.rule import Kind, Verdict
 from dedup.units import Count
@@ -101,7 +102,7 @@ def report(tmp_path_factory):
     with closing(TextStore(2000)) as texts:
         summary, detector = summary_of(pages, texts)
         with closing(summary):
-            made = summary.finish(detector, spider="test")
+            made = finish(summary, detector, spider="test")
             folder = tmp_path_factory.mktemp("report")
             return made, written(folder, made, texts, copies=summary.events.copies())
 
@@ -247,7 +248,7 @@ def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, op
     summary.record(new(), "http://a/", 10, page(text))
     copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
     summary.record(near("http://a/", 3), "http://b/", 10, copy)
-    show(browser, written(tmp_path, summary.finish(None), texts))
+    show(browser, written(tmp_path, finish(summary, None), texts))
     browser.find_element("css selector", ".copy .compare").click()
     shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
     assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
@@ -299,7 +300,7 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
         summary.record(Verdict(Kind.SKIPPED, "simhash", reason=reason), "http://a/", 5)
     summary.count("unread/timeout", 3)
     summary.count("unread/crash")
-    show(browser, written(tmp_path, summary.finish(None), open_store(0)))
+    show(browser, written(tmp_path, finish(summary, None), open_store(0)))
     reasons, causes = ".reasons", ".problem"
     assert texts_of(browser, f"{reasons}, {causes}") == [
         "Problems: pages that could not be read: 4 (the worker crashed 1, took too long 3).",
@@ -386,13 +387,6 @@ def test_on_paper_every_drop_is_named_and_no_control_is_left(browser, report):
         assert not browser.find_element("css selector", selector).is_displayed()
 
 
-@pytest.mark.slow
-def test_it_prints(browser, report):
-    show(browser, report[1])
-    pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
-    assert len(pdf) > 20_000
-
-
 def hostile_report(texts):
     """A crawl in which every title, URL and text is out to do harm."""
     summary = summary_with(texts, {**SETTINGS, HOSTILE[0]: HOSTILE[1]})
@@ -404,7 +398,7 @@ def hostile_report(texts):
         summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
         summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
     summary.record_time(HOSTILE[2], 1)
-    report = summary.finish(Detector(SimHash()), spider=HOSTILE[1])
+    report = finish(summary, Detector(SimHash()), spider=HOSTILE[1])
     evil = Advice(
         kind="parameter",
         name=HOSTILE[1],
@@ -473,14 +467,6 @@ def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
     assert any("Content Security Policy" in message for message in console(browser))
 
 
-@pytest.mark.slow
-def test_an_empty_crawl_has_a_report(browser, tmp_path, open_store):
-    path = written(tmp_path, report_of([]), open_store(0))
-    show(browser, path)
-    assert console(browser) == []
-    assert texts_of(browser, ".figure strong")[:5] == ["0"] * 5
-
-
 def test_it_is_made_again_from_the_json(report, open_store):
     made, path = report
     again = as_html(Report.from_json(json.loads(json.dumps(made))), open_store(0))
@@ -508,7 +494,7 @@ def test_30_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
-    report = summary.finish(Detector(SimHash()))
+    report = finish(summary, Detector(SimHash()))
     path = written(tmp_path, report, texts)
     assert path.stat().st_size < 3_000_000
     assert report.groups == 5000
@@ -581,7 +567,7 @@ def test_differences_are_shown_up_to_some_length(open_store):
         summary.record(new(), f"http://{host}/", 10, page(" ".join(words * 200)))
         summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
     pairs = (miss(f"http://a/{path}", f"http://b/{path}", 4) for path in ("", "long"))
-    report = changed(summary.finish(None), near_misses=list(pairs))
+    report = changed(finish(summary, None), near_misses=list(pairs))
     found = re.search('"diffs":(.*),"messages"', as_html(report, texts))[1]
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
@@ -592,7 +578,7 @@ def test_differences_are_shown_up_to_some_length(open_store):
 def test_a_report_without_url_advice_says_so(open_store):
     summary = Summary(Counters(), SETTINGS)
     summary.record(new(), "http://a/", 10)
-    html = as_html(summary.finish(None), open_store(0))
+    html = as_html(finish(summary, None), open_store(0))
     assert "URL advice was not gathered." in html
     assert "Drawn from" not in html
 

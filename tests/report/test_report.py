@@ -11,6 +11,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Report, Summary, write_html
 from dedup.report.counts import Counters
+from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -44,7 +45,7 @@ def report_of_a_crawl():
     summary = Summary(Counters(), SETTINGS, contents=Contents(SimHash()))
     record_a_crawl(summary, detector)
     ledger = StoreState("pages.sqlite", run=2, is_resumed=False, unpublished=1)
-    report = summary.finish(detector, 100, ledger, spider="news")
+    report = finish(summary, detector, 100, ledger, spider="news")
     return changed(
         report,
         started="2026-01-02T03:04:05+00:00",
@@ -95,6 +96,6 @@ def test_what_is_no_report_is_refused(values):
 
 
 def test_what_nobody_knows_is_null_and_not_missing():
-    report = Summary(Counters(), SETTINGS).finish(None)
+    report = finish(Summary(Counters(), SETTINGS), None)
     assert report.keys() == json.loads(EXAMPLE).keys()
     assert (report.url_advice, report.ledger) == (None, None)

@@ -89,19 +89,6 @@ def test_a_group_does_not_fill_it_alone(open_store):
     assert len(store) == 10  # half of the room
 
 
-def test_pages_without_copies_go_by_their_priorities_whatever_becomes_an_original(open_store):
-    store, urls = open_store(400), [f"a{n}" for n in range(400)]
-    for url in urls:
-        store.record(new(), url, page("text"))
-    by_priority = sorted(urls, key=priority)
-    originals = by_priority[:150:3]
-    for copy in range(3):
-        for original in originals:
-            store.record(near(original, 1), f"{original}/{copy}", page("text"))
-    others = [url for url in by_priority if url not in originals]
-    assert kept(store, others) == others[:200]
-
-
 def test_a_url_is_kept_once_and_may_be_anything(open_store):
     store = open_store(10)
     for url in ("", "http://a/\ud800", "x" * 10_000, "'); DROP TABLE texts; --"):
@@ -121,10 +108,11 @@ def test_nothing_is_kept_of_pages_without_text_or_without_room(open_store):
     assert len(store) == 0
 
 
-def test_long_texts_are_cut(open_store):
+def test_long_texts_and_titles_are_cut(open_store):
     store = open_store(5)
-    store.record(new(), "a", page("x" * 10**6))
+    store.record(new(), "a", page("x" * 10**6, "T" * 10**6))
     assert len(store.get("a")) == 40_000
+    assert store.title("a") == "T" * 997 + "..."
 
 
 def record(store, *numbers):
@@ -197,12 +185,6 @@ def test_a_disk_for_temporary_files_that_is_full_spoils_nothing(small_disk):
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 1
     assert done.stderr.count("WARNING") == 1
-
-
-def test_titles_are_cut(open_store):
-    store = open_store(5)
-    store.record(new(), "a", page("text", "T" * 10**6))
-    assert store.title("a") == "T" * 997 + "..."
 
 
 def test_texts_can_be_read_in_another_thread(open_store):
