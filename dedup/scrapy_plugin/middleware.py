@@ -8,17 +8,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.plugin import Extension
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-
-class HeldBack(IgnoreRequest):
-    """A request is not sent (DEDUP_SKIP_URLS)."""
 
 
 class SpiderMiddleware:
@@ -80,10 +75,8 @@ class SpiderMiddleware:
     async def _is_held_back(self, request: Request, response: Response) -> bool:
         plugin = self._plugin
         try:
-            if plugin.leaves and plugin.leaves.hold_back(request):
+            if plugin.saver and plugin.saver.hold_back(request, plugin.states.of(response)):
                 return True
-            if plugin.url_rules:
-                plugin.url_rules.note_lead(request, plugin.states.of(response))
             if plugin.links and await plugin.links.hold_back(request, response):
                 plugin.summary.count("links_held_back")
                 return True
@@ -141,27 +134,16 @@ class DownloaderMiddleware:
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_request(self, request: Request) -> None:
-        plugin = self._plugin
-        if plugin.url_rules and plugin.url_rules.hold_back(request):
-            request.errback = None  # nothing has failed
-            raise HeldBack("what it asks for is known")
-        if plugin.leaves:
-            plugin.leaves.ask(request)
+        if saver := self._plugin.saver:
+            saver.request_leaves(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        url_rules = self._plugin.url_rules
-        if url_rules and not isinstance(exception, HeldBack):
-            url_rules.request_fails(request)
+        if saver := self._plugin.saver:
+            saver.request_fails(request, exception)
         if canonicals := self._plugin.canonicals:
             canonicals.request_ends(request)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        plugin = self._plugin
-        if plugin.savings:
-            plugin.savings.response_arrives(request, response)
-        if plugin.url_rules and not 200 <= response.status < 300:
-            plugin.url_rules.request_fails(request)
-        if plugin.leaves and response.status == 304:
-            return plugin.leaves.answer(request, response)
-        await plugin.backlog.wait_for_room()
-        return response
+        await self._plugin.backlog.wait_for_room()
+        saver = self._plugin.saver
+        return saver.response_arrives(request, response) if saver else response

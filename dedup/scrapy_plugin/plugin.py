@@ -32,18 +32,12 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
-from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
-from dedup.scrapy_plugin.saved_requests import (
-    NOT_MODIFIED,
-    Leaves,
-    PutOffRequests,
-    Savings,
-    UrlRules,
-)
+from dedup.scrapy_plugin.response_state import ResponseStates
+from dedup.scrapy_plugin.saved_requests import RequestSaver
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.store_outage import StoreOutage
-from dedup.stores import LedgerError, SqliteStore, finished
+from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -158,49 +152,14 @@ class Extension:
             if settings.follow_duplicates
             else Links(settings, self.pages, notices, crawler.request_fingerprinter.fingerprint)
         )
-        self._save_requests(settings, crawler)
+        self.saver: RequestSaver | None = None
+        if settings.enabled and (settings.revisits.need_leaves or settings.skip_urls):
+            self.saver = RequestSaver(
+                settings, crawler, detector.store, summary, notices, self.judge.page_is_unchanged
+            )
+            states.settled = self.saver.page_settles
         if not detector.store.is_shared:
             finished(self.read_store())
-
-    def _save_requests(self, settings: DedupSettings, crawler: "Crawler") -> None:
-        """Build what does without requests, where that is asked for."""
-        self.leaves: Leaves | None = None
-        self.url_rules: UrlRules | None = None
-        self.savings: Savings | None = None
-        store, needs_leaves = self.detector.store, settings.revisits.need_leaves
-        if not settings.enabled or not (needs_leaves or settings.skip_urls):
-            return
-        savings = self.savings = Savings(self.summary.count)
-        self.put_off = PutOffRequests(crawler, settings.job)
-        known = []
-        if isinstance(store, SqliteStore):
-            store.remember_requests()
-            known = [rule for rule in store.url_rules() if rule.kind != NOT_MODIFIED]
-            if needs_leaves:
-                self.leaves = Leaves(
-                    crawler, settings.revisits, store, self.put_off, savings,
-                    self.judge.page_is_unchanged,
-                )  # fmt: skip
-        if settings.skip_urls:
-            rules = self.url_rules = UrlRules(store, self.put_off, savings, known)
-            crawler.signals.connect(rules.request_is_scheduled, signals.request_scheduled)
-            crawler.signals.connect(rules.spider_idles, signals.spider_idle)
-        self.states.settled = self._response_settles
-        self.summary.saved_requests = self._saved_requests
-
-    def _response_settles(self, state: ResponseState, failed: bool) -> None:
-        try:
-            if self.leaves:
-                self.leaves.page_settles(state, failed=failed)
-            if self.url_rules:
-                self.url_rules.page_settles(state, failed=failed)
-        except Exception:
-            self.notices.count_error("what %s leads to", repr(state.response))
-
-    def _saved_requests(self) -> dict[str, Any]:
-        assert self.savings
-        rules = self.url_rules.figures() if self.url_rules else []
-        return {**self.savings.figures(), "rules": rules}
 
     async def read_store(self) -> None:
         """Learn what earlier crawls have stored, once: with a store that crawls share, this waits.
@@ -301,8 +260,8 @@ class Extension:
         async with AsyncExitStack() as ending:  # whatever fails, the others are closed
             ending.push_async_callback(self.checkpoints.close)
             ending.callback(self.reporting.close)
-            if self.savings:
-                ending.callback(self.put_off.close, has_finished=reason == "finished")
+            if self.saver:
+                ending.callback(self.saver.close, reason)
             ending.callback(self.pool.close)
             if self.settings.enabled and self._is_open:
                 self._table = await end_crawl(

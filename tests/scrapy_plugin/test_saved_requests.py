@@ -1,5 +1,6 @@
 """Requests that need not be sent, in real crawls: what is fetched, and that nothing is lost."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,12 +13,15 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from cases import each
 from crawls import Crawl, crawl
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 from texts import article, page
 
+from dedup.scrapy_plugin.saved_requests.url_rules import _may_change
 from dedup.scrapy_plugin.settings.values import SettingError
+from dedup.url_advice.urls import Part, Url
 
 pytestmark = pytest.mark.slow  # together
 
@@ -312,7 +316,7 @@ def contents(result: Crawl) -> list[str]:
     return sorted({item["title"] for item in result.items})
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_urls_that_are_known_to_be_copies_are_not_fetched_and_nothing_is_lost(tmp_path, seed):
     scheme = Schemes(80, seed)
     site = Site(scheme.answer)
@@ -323,7 +327,7 @@ def test_urls_that_are_known_to_be_copies_are_not_fetched_and_nothing_is_lost(tm
     assert len(fetched) < 300 < 80 * 5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_where_a_rule_breaks_what_was_skipped_by_it_is_fetched(tmp_path, seed):
     scheme = Schemes(120, seed, means=70)
     settings = {
@@ -356,3 +360,39 @@ def test_a_copy_is_fetched_where_the_page_itself_fails(tmp_path):
 
     result = run(Site(answer), tmp_path, DEDUP_SKIP_URLS=True, DEDUP_INDEX="")
     assert contents(result) == sorted(f"Product {number}" for number in range(80))
+
+
+@each("query", ["page=2", "product_id=77", "productId=abc", "lang=english", "v=7", "x=zh-Hans"])
+def test_there_is_no_rule_over_page_numbers_ids_and_languages(query: str):
+    name = query.partition("=")[0]
+    url = Url.parse(f"http://a.example/list?{query}")
+    assert url
+    assert not _may_change(Part("parameter", url.host, name), url)
+
+
+@each("query", ["sid=7", "PHPSESSID=a", "utm_source=mail", "view=print", "theme=dark"])
+def test_there_may_be_one_over_sessions_tracking_print_views_and_the_like(query: str):
+    name = query.partition("=")[0]
+    url = Url.parse(f"http://a.example/list?{query}")
+    assert url
+    assert _may_change(Part("parameter", url.host, name), url)
+
+
+def test_what_was_skipped_before_a_job_was_interrupted_is_fetched_where_the_rule_breaks(tmp_path):
+    scheme = Schemes(120, 1, means=70)
+    settings = {
+        "JOBDIR": str(tmp_path / "job"), "DEDUP_SKIP_URLS": True, "DEPTH_PRIORITY": 1,
+        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+        "FEEDS": {str(tmp_path / "pages.jl"): {"format": "jsonlines"}},
+    }  # fmt: skip
+    everything = run(Site(scheme.answer), tmp_path, DEDUP_INDEX="")
+    site = Site(scheme.answer)
+    with site.served() as url:
+        told = []
+        for most in (60, 0):
+            result = crawl(shop(url), **settings, CLOSESPIDER_ITEMCOUNT=most)
+            told.append(result.dedup_stats)
+    assert told[0]["saved_requests/url_rule"] > 0
+    assert sum(one.get("saved_requests/contradictions/url-rule", 0) for one in told) == 1
+    lines = (tmp_path / "pages.jl").read_text().splitlines()
+    assert {json.loads(line)["title"] for line in lines} == set(contents(everything))

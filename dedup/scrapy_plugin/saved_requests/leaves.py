@@ -51,6 +51,11 @@ def first_url(request: Request) -> str:
     return str(urls[0]) if isinstance(urls, list) and urls else request.url
 
 
+def callback_of(request: Request) -> str:
+    """Return what tells the callback of *request* from others of the spider."""
+    return f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
+
+
 def is_asked_again(request: Request) -> bool:
     """Return whether *request* is to be sent whatever is known: one of start(), or "again"."""
     option = request.meta.get("dedup", True)
@@ -98,8 +103,8 @@ class Leaves:
     def _key(self, request: Request) -> bytes:
         """Return what stands for *request* in the ledger: 16 bytes."""
         first = request.replace(url=first_url(request))
-        callback = f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
-        return blake2b(self._fingerprint(first) + callback.encode(), digest_size=16).digest()
+        callback = callback_of(request).encode()
+        return blake2b(self._fingerprint(first) + callback, digest_size=16).digest()
 
     def _leaf(self, request: Request) -> Leaf | None:
         """Return the leaf that *request* asks for, if it is known and young enough."""
@@ -179,12 +184,7 @@ class Leaves:
             self._tested.discard(key)
             if any(kind in (Kind.NEW, Kind.CHANGED) for kind, _ in state.outcomes):
                 self._contradict(host(first_url(request)), first_url(request))
-        is_leaf = (
-            not (failed or state.leads_on)
-            and bool(state.outcomes)
-            and all(is_stored or kind in KNOWN for kind, is_stored in state.outcomes)
-        )
-        if not is_leaf:
+        if failed or state.leads_on or not _is_stored(state):
             if self._store.leaf(key):
                 self._store.note_leaf(key, None)
             return
@@ -216,6 +216,12 @@ class Leaves:
 
 KNOWN = frozenset([Kind.EXACT, Kind.NEAR, Kind.UNCHANGED, Kind.REPEATED])
 """What is dropped with these verdicts is stored."""
+
+
+def _is_stored(state: ResponseState) -> bool:
+    """Return whether the page of *state* gave items, and what they say is stored."""
+    is_stored = (stored or kind in KNOWN for kind, stored in state.outcomes)
+    return bool(state.outcomes) and all(is_stored)
 
 
 def _ignore(response: Response) -> Iterator[Any]:

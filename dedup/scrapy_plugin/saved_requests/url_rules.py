@@ -17,7 +17,13 @@ from dedup.preference import Copy, clean_url
 from dedup.rule import Kind
 from dedup.scrapy_plugin.plain_requests import is_plain_link
 from dedup.scrapy_plugin.response_state import ResponseState
-from dedup.scrapy_plugin.saved_requests.leaves import KNOWN, first_url, is_a_test, is_asked_again
+from dedup.scrapy_plugin.saved_requests.leaves import (
+    KNOWN,
+    callback_of,
+    first_url,
+    is_a_test,
+    is_asked_again,
+)
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.savings import Savings
 from dedup.stores.base import Store
@@ -40,6 +46,21 @@ _OF_CONTENT = frozenset(
 )
 _BETWEEN_WORDS = re.compile(r"[_.-]|(?<=[a-z])(?=[A-Z])")
 _VALUE_OF_CONTENT = re.compile(r"\d{1,9}|[a-z]{2}(?:[-_](?:[a-zA-Z]{2}|[hH]an[st]))?")
+
+
+class _Form(NamedTuple):
+    """A URL without a *part* of it, or the whole one; 8 bytes stand for it.
+
+    *base* stands for the address that it is then, which may be asked for itself.
+    """
+
+    part: Part
+    digest: bytes
+    base: bytes
+
+    def is_in(self, known: set[bytes]) -> bool:
+        """Return whether *known* has this form of a URL, or the address."""
+        return self.digest in known or self.base in known
 
 
 class UrlRules:
@@ -88,22 +109,11 @@ class UrlRules:
 
         It is not one that somebody awaits: what a callback yields has a depth.
         """
-        meta = request.meta
-        if "depth" not in meta or "redirect_urls" in meta or is_asked_again(request):
-            return False
-        url = Url.parse(request.url) if is_plain_link(request) and not request.cookies else None
-        if url is None:
-            return False
-        # The address without the part was fetched, or waits; or one with another value was seen.
-        active = [
-            form for form in islice(_forms(url, request), 1, None)
-            if self._is_active(form.part)
-            and (form.base in self._requested or form.digest in self._seen)
-        ]  # fmt: skip
+        active = list(self._rules_for(request))
         if not active:
             return False
         parts = [form.part for form in active]
-        if is_a_test(f"{url}", getattr(self._store, "run", 0)):
+        if is_a_test(request.url, getattr(self._store, "run", 0)):
             for part in parts:
                 self._change(part, tests=1)
             self._savings.request_is_tested("url-rule")
@@ -120,34 +130,44 @@ class UrlRules:
         self._savings.request_is_saved(request, "url_rule")
         return True
 
+    def _rules_for(self, request: Request) -> Iterator[_Form]:
+        """Yield those forms of *request* by which it is a copy."""
+        meta = request.meta
+        if "depth" not in meta or "redirect_urls" in meta or is_asked_again(request):
+            return
+        url = Url.parse(request.url) if is_plain_link(request) and not request.cookies else None
+        for form in islice(_forms(url, request), 1, None) if url else ():
+            # Its address without the part was asked for, or one with another value was seen.
+            is_known = form.base in self._requested or form.digest in self._seen
+            if is_known and self._is_active(form.part):
+                yield form
+
     def page_settles(self, state: ResponseState, *, failed: bool) -> None:
         """Compare the page of *state* with those that differ from it in a part of the URL."""
         response = state.response
-        if response is None or response.request is None or not is_plain_link(response.request):
+        request = response.request if response is not None else None
+        if request is None or not is_plain_link(request):
             return
         if failed:
-            self.request_fails(response.request)
-            return
-        request = response.request
-        url = Url.parse(first_url(request))
-        if url is None:
-            return
-        kinds = {kind for kind, _ in state.outcomes}
-        is_new = not kinds <= KNOWN
-        is_copy = bool(kinds & {Kind.EXACT, Kind.NEAR}) and Kind.UNCHANGED not in kinds
-        whole, *forms = _forms(url, request)
-        if whole.digest in self._seen:  # met again, so there is nothing to compare
-            return
-        leads = state.new_leads
-        for form in forms:
-            if form.is_in(self._seen):
-                leads_on = leads is None or any(form.part not in known for known in leads)
-                if is_new or (not kinds and leads_on):
-                    self._contradict(form.part, request.url)
-                elif is_copy and not leads_on:
-                    self._change(form.part, agreed=1)
-        if len(self._requested) + len(self._seen) < _MOST_URLS:
-            self._seen.update(form.digest for form in (whole, *forms))
+            self.request_fails(request)
+        elif url := Url.parse(first_url(request)):
+            whole, *forms = _forms(url, request)
+            if whole.digest in self._seen:  # met again, so there is nothing to compare
+                return
+            for form in forms:
+                if form.is_in(self._seen):
+                    self._compare(form.part, state, request.url)
+            if len(self._requested) + len(self._seen) < _MOST_URLS:
+                self._seen.update(form.digest for form in (whole, *forms))
+
+    def _compare(self, part: Part, state: ResponseState, url: str) -> None:
+        """Learn of *part* from a page whose URL differs in it alone from that of an earlier one."""
+        kinds, leads = {kind for kind, _ in state.outcomes}, state.new_leads
+        leads_on = leads is None or any(part not in known for known in leads)
+        if not kinds <= KNOWN or (not kinds and leads_on):
+            self._contradict(part, url)
+        elif kinds & {Kind.EXACT, Kind.NEAR} and Kind.UNCHANGED not in kinds and not leads_on:
+            self._change(part, agreed=1)
 
     def spider_idles(self) -> None:
         """Send the last request that each rule has spared, before the crawl ends.
@@ -214,27 +234,12 @@ class UrlRules:
         ]
 
 
-class _Form(NamedTuple):
-    """A URL without a *part* of it, or the whole one; 8 bytes stand for it.
-
-    *base* stands for the address that it is then, which may be asked for itself.
-    """
-
-    part: Part
-    digest: bytes
-    base: bytes
-
-    def is_in(self, known: set[bytes]) -> bool:
-        """Return whether *known* has this form of a URL, or the address."""
-        return self.digest in known or self.base in known
-
-
 _WHOLE = Part("", "", "")
 
 
 def _forms(url: Url, request: Request) -> Iterator[_Form]:
     """Yield the whole *url*, then what it is without its parts."""
-    callback = f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
+    callback = callback_of(request)
     digest = _digest(url, _WHOLE, callback)
     yield _Form(_WHOLE, digest, digest)
     parts = (part for part in parts_of(url) if part.kind in _KINDS and _may_change(part, url))

@@ -1,0 +1,108 @@
+"""What the middlewares ask of a request: whether it need be sent, and what has come of it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from dedup.report.summary import Summary
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.response_state import ResponseState
+from dedup.scrapy_plugin.saved_requests.leaves import NOT_MODIFIED, Leaves
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
+from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.scrapy_plugin.saved_requests.url_rules import UrlRules
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.stores import SqliteStore, Store
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class HeldBackError(IgnoreRequest):
+    """A request is not sent (DEDUP_SKIP_URLS)."""
+
+
+class RequestSaver:
+    """Has leaves and URL rules, as far as they are asked for; in doubt, a request is sent."""
+
+    def __init__(
+        self,
+        settings: DedupSettings,
+        crawler: "Crawler",
+        store: Store,
+        summary: Summary,
+        notices: Notices,
+        page_is_unchanged: Callable[[str], object],
+    ) -> None:
+        """Create it; *page_is_unchanged* is called with the URL of each page answered by 304."""
+        self._notices = notices
+        self._summary = summary
+        self._leaves: Leaves | None = None
+        self._rules: UrlRules | None = None
+        savings = self._savings = Savings(summary.count)
+        put_off = self._put_off = PutOffRequests(crawler, settings.job)
+        known = []
+        if isinstance(store, SqliteStore):
+            store.remember_requests()
+            known = [rule for rule in store.url_rules() if rule.kind != NOT_MODIFIED]
+            if settings.revisits.need_leaves:
+                self._leaves = Leaves(
+                    crawler, settings.revisits, store, put_off, savings, page_is_unchanged
+                )
+        if settings.skip_urls:
+            rules = self._rules = UrlRules(store, put_off, savings, known)
+            crawler.signals.connect(rules.request_is_scheduled, signals.request_scheduled)
+            crawler.signals.connect(rules.spider_idles, signals.spider_idle)
+        summary.saved_requests = self.figures
+
+    def hold_back(self, request: Request, state: ResponseState) -> bool:
+        """Return whether *request*, one of the page of *state*, is not to be scheduled."""
+        if self._rules:
+            self._rules.note_lead(request, state)
+        return self._leaves is not None and self._leaves.hold_back(request)
+
+    def request_leaves(self, request: Request) -> None:
+        """Raise HeldBackError if *request* need not be sent; else it may ask for changes only."""
+        if self._rules and self._rules.hold_back(request):
+            request.errback = None  # nothing has failed
+            raise HeldBackError("what it asks for is known")
+        if self._leaves:
+            self._leaves.ask(request)
+
+    def request_fails(self, request: Request, exception: Exception) -> None:
+        """Nothing came of *request*."""
+        if self._rules and not isinstance(exception, HeldBackError):
+            self._rules.request_fails(request)
+
+    def response_arrives(self, request: Request, response: Response) -> Request | Response:
+        """Return *response*, or what takes its place."""
+        self._savings.response_arrives(request, response)
+        if self._rules and not 200 <= response.status < 300:
+            self._rules.request_fails(request)
+        return self._leaves.answer(request, response) if self._leaves else response
+
+    def page_settles(self, state: ResponseState, failed: bool) -> None:
+        """Learn from the page of *state*, of which all is known; *failed*: something has."""
+        try:
+            if self._leaves:
+                self._leaves.page_settles(state, failed=failed)
+            if self._rules:
+                self._rules.page_settles(state, failed=failed)
+        except Exception:
+            self._notices.count_error("what %s leads to", repr(state.response))
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a report says of saved requests; the stats get the figures of rules, too."""
+        rules = self._rules.figures() if self._rules else []
+        for rule in rules:
+            for what in ("spared", "tests", "broken"):
+                name = f"url_rules/{rule['host']} {rule['name']}/{what}"
+                self._summary.count(name, int(rule[what]))
+        return {**self._savings.figures(), "rules": rules}
+
+    def close(self, reason: str) -> None:
+        """Forget what was put off, unless the crawl may go on after the *reason* of its end."""
+        self._put_off.close(has_finished=reason == "finished")
