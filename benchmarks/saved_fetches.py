@@ -103,7 +103,7 @@ def served(pages: list[str], scheme: int, seed: int) -> Iterator[tuple[str, list
             for part in SCHEMES[scheme]:
                 own.append(f"/{other}?{part.format(id=f'{chooser.randrange(16**8):x}')}")
         chooser.shuffle(own)
-        links.append("".join(f'<a href="{link.replace("&", "&amp;")}">.</a>' for link in own))
+        links.append("".join(map(_link, own)))
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -146,6 +146,10 @@ def ended_by(page: str, html: str) -> str:
     return f"{before}{html}{end}{after}" if end else page + html
 
 
+def _link(path: str) -> str:
+    return f'<a class="link" href="{path.replace("&", "&amp;")}">.</a>'
+
+
 def crawl(url: str, order: int, settings: dict[str, Any]) -> tuple[set[str], dict[str, Any]]:
     """Crawl *url* in a process of its own; return the contents that are stored, and the stats."""
     context = multiprocessing.get_context("spawn")
@@ -170,7 +174,7 @@ def _crawl(url: str, order: int, settings: dict[str, Any], results: Any) -> None
         def parse(self, response: Any) -> Any:
             if not response.url.endswith(("/", "/index.html")):
                 yield {"url": response.url, "content": response.css("#content::text").get()}
-            for link in response.css("a::attr(href)").getall():
+            for link in response.css("a.link::attr(href)").getall():
                 yield response.follow(link, priority=chooser.randrange(1000))
 
     process = CrawlerProcess(
@@ -197,7 +201,7 @@ def revisit(pages: list[str]) -> None:
         for number, page in enumerate(pages, 1):
             content = ended_by(page, f'<i id="content">{number}</i>')
             root.joinpath(f"{number}.html").write_text(content, "utf-8", "replace")
-        links = "".join(f'<a href="/{number}.html">.</a>' for number in range(1, len(pages) + 1))
+        links = "".join(_link(f"/{number}.html") for number in range(1, len(pages) + 1))
         root.joinpath("index.html").write_text(links)
         log, port = Path(folder, "log"), 18437
         configuration = Path(folder, "nginx.conf")

@@ -30,6 +30,7 @@ TINY = {
     "load": ["--pages", "60"],
     "methods_table": ["texts.json", "texts.json"],
     "planted": [PAGES, "--copies", "2"],
+    "saved_fetches": ["--pages", "12", "--orders", "1"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
     "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
     "spark": ["--fingerprints", "300", "--texts", "--memory", "1g", "--master", "local[1]"],
