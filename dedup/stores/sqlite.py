@@ -209,6 +209,8 @@ class SqliteStore(Store):
             raise LedgerError(f"{self.path} was moved or removed while it was in use")
         with self._writer as file:
             tables.insert_news(file, news, self.run)
+        if news.leaves or news.url_rules:
+            self._has_visits = True
 
     @property
     def state(self) -> StoreState:

@@ -204,6 +204,31 @@ def test_a_page_is_no_leaf_whose_items_are_not_stored(twice):
     assert twice.site.fetched() == ["/"]
 
 
+def test_a_page_that_leads_on_since_it_was_met_in_this_crawl_is_no_leaf(twice):
+    """The ledger is written between its visits."""
+    times = []
+
+    def parse(self, response):
+        yield from Shop.parse(self, response)
+        if response.url.endswith("/1"):
+            times.append(1)
+            if len(times) == 2:
+                yield response.follow("/late")
+
+    async def start(self):
+        for number in (1, 2, 3, 1):
+            yield Request(f"{twice.url}/{number}", dont_filter=True)
+
+    twice.pages["/late"] = of(30)
+    twice.crawl(
+        {"parse": parse, "start": start}, DEDUP_REVISITS="skip", DOWNLOAD_DELAY=0.1,
+        limits={"CHECKPOINT_INTERVAL": 0.05},
+    )  # fmt: skip
+    twice.site.fetched()
+    twice.crawl(DEDUP_REVISITS="skip")
+    assert "/1" in twice.site.fetched()
+
+
 def test_of_what_has_not_changed_no_body_is_sent(twice):
     twice.crawl(DEDUP_REVISITS="ask")
     twice.site.fetched()
@@ -231,7 +256,9 @@ def test_nothing_is_asked_by_whoever_may_get_another_page(twice):
         {"start": start},
         {"meta": {"dedup": {"again": True}}},
         {"custom_settings": {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(twice.folder)}},
-        {"custom_settings": {"DEFAULT_REQUEST_HEADERS": {}}, "parse": _with_cookies},
+        {"custom_settings": {"DEFAULT_REQUEST_HEADERS": {"cookie": "session=1"}}},
+        {"http_user": "me", "http_pass": "secret", "http_auth_domain": None},
+        {"parse": _with_cookies},
     ):
         twice.site.asked.clear()
         with pytest.MonkeyPatch.context() as patch:

@@ -91,8 +91,13 @@ class Leaves:
         self._since = 0.0
         if revisits.days:
             self._since = time() - revisits.days * SECONDS_OF_A_DAY
-        # The HTTP cache makes such requests itself.
-        self._may_ask = revisits.mode == "ask" and not crawler.settings.getbool("HTTPCACHE_ENABLED")
+        # The HTTP cache makes such requests itself, and a login may get other pages.
+        of_all = map(str.title, crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
+        has_login = bool(getattr(crawler.spider, "http_user", "")) or not {*_OTHERS}.isdisjoint(
+            of_all
+        )
+        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._may_ask = revisits.mode == "ask" and not (has_login or has_cache)
         self._asked: set[bytes] = set()
         self._tested: set[bytes] = set()
         self._hosts_tested: set[str] = set()
@@ -164,8 +169,6 @@ class Leaves:
             return whole
         self._savings.request_is_saved(request, "not_modified")
         self._page_is_unchanged(first_url(request))
-        if leaf := self._store.leaf(key):
-            self._store.note_leaf(key, leaf._replace(visited=time()))
         of_nobody = request.replace(callback=_ignore, errback=None)
         of_nobody.meta["handle_httpstatus_list"] = [304]
         response.request = of_nobody
