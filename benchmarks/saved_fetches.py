@@ -40,6 +40,7 @@ SCHEMES = [
     ["sid={id}x", "colour=red-one", "utm_source=mail"],
     ["kind=first-one", "sid={id}x", "ref=foot-note"],
 ]
+_FIFO = "scrapy.squeues.FifoMemoryQueue"
 BREAKING = {8: "colour", 9: "kind"}
 
 
@@ -55,9 +56,12 @@ def main() -> int:
         scheme = order % len(SCHEMES)
         with served(pages, scheme, order) as (url, asked):
             contents, told = [], []
+            settings: dict[str, Any] = {}
+            if scheme in BREAKING:  # the rule comes before what breaks it
+                settings = {"DEPTH_PRIORITY": 10_000, "SCHEDULER_MEMORY_QUEUE": _FIFO}
             for skips in (False, True):
                 asked.clear()
-                found, stats = crawl(url, order, {"DEDUP_SKIP_URLS": skips})
+                found, stats = crawl(url, order, {"DEDUP_SKIP_URLS": skips, **settings})
                 contents.append(found)
                 told.append((len(asked), stats))
         missing = contents[0] - contents[1]

@@ -27,6 +27,9 @@ _TABLES = """
 """
 
 
+_SPREAD = 2_654_435_761  # some are chosen evenly (Knuth, The Art of Computer Programming 3, 6.4)
+
+
 class PutOffRequests:
     """Keeps requests on disk, each with the reasons not to send it: any of them may prove wrong.
 
@@ -60,7 +63,7 @@ class PutOffRequests:
         return True
 
     def send(self, reason: bytes, most: int = -1) -> int:
-        """Send the requests that were not sent for *reason*, the last *most*; return how many."""
+        """Send the requests that were not sent for *reason*, *most* of them; return how many."""
         if "_file" not in vars(self) and not (self._path and self._path.exists()):
             return 0
         engine, spider = self._crawler.engine, self._crawler.spider
@@ -68,7 +71,7 @@ class PutOffRequests:
             return 0
         rows = self._file.execute(
             "SELECT id, data FROM requests WHERE id IN (SELECT id FROM reasons WHERE reason = ?) "
-            "ORDER BY id DESC LIMIT ?",
+            f"ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?",
             (reason, most),
         ).fetchall()
         for number, data in rows:
