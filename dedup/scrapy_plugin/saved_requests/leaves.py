@@ -163,11 +163,12 @@ class Leaves:
             self._tested.add(key)
             self._savings.request_is_tested(NOT_MODIFIED)
             return whole
-        if name in self._distrusted or not self._put_off.add(whole, [_reason(name)]):
+        if name in self._distrusted or not self._put_off.add(
+            whole, [_reason(name)], "not_modified"
+        ):
             self._asked.discard(key)
             self._tested.add(key)
             return whole
-        self._savings.request_is_saved(request, "not_modified")
         self._page_is_unchanged(first_url(request))
         of_nobody = request.replace(callback=_ignore, errback=None)
         of_nobody.meta["handle_httpstatus_list"] = [304]

@@ -12,6 +12,7 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from dedup.logs import get_logger
+from dedup.scrapy_plugin.saved_requests.savings import Savings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -20,7 +21,7 @@ logger = get_logger(__name__)
 
 _IN_A_JOB = "dedup.put-off.sqlite"
 _TABLES = """
-    CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, data BLOB);
+    CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, data BLOB, saved TEXT);
     CREATE TABLE IF NOT EXISTS reasons (reason BLOB, id INTEGER);
     CREATE INDEX IF NOT EXISTS by_reason ON reasons (reason);
     CREATE INDEX IF NOT EXISTS by_id ON reasons (id);
@@ -36,8 +37,9 @@ class PutOffRequests:
     In the folder of a job, so that they outlive the process, else in a temporary file.
     """
 
-    def __init__(self, crawler: "Crawler", job: str | None) -> None:
+    def __init__(self, crawler: "Crawler", job: str | None, savings: Savings) -> None:
         self._crawler = crawler
+        self._savings = savings
         self._path = Path(job, _IN_A_JOB) if job else None
 
     @cached_property
@@ -47,19 +49,22 @@ class PutOffRequests:
         file.executescript(_TABLES)
         return file
 
-    def add(self, request: Request, reasons: Iterable[bytes]) -> bool:
-        """Keep *request* for the case that one of *reasons* proves wrong.
+    def add(self, request: Request, reasons: Iterable[bytes], saved: str) -> bool:
+        """Keep *request* for the case that one of *reasons* proves wrong, and count it as *saved*.
 
         Return False if it cannot be kept: then it is to be sent.
         """
         try:
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider))
-            number = self._file.execute("INSERT INTO requests (data) VALUES (?)", (data,)).lastrowid
+            row = self._file.execute(
+                "INSERT INTO requests (data, saved) VALUES (?, ?)", (data, saved)
+            )
             self._file.executemany(
-                "INSERT INTO reasons VALUES (?, ?)", ((reason, number) for reason in reasons)
+                "INSERT INTO reasons VALUES (?, ?)", ((reason, row.lastrowid) for reason in reasons)
             )
         except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
             return False
+        self._savings.request_is_saved(request, saved)
         return True
 
     def send(self, reason: bytes, most: int = -1) -> int:
@@ -70,13 +75,15 @@ class PutOffRequests:
         if engine is None or engine.spider is None:
             return 0
         rows = self._file.execute(
-            "SELECT id, data FROM requests WHERE id IN (SELECT id FROM reasons WHERE reason = ?) "
+            "SELECT id, data, saved FROM requests "
+            "WHERE id IN (SELECT id FROM reasons WHERE reason = ?) "
             f"ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?",
             (reason, most),
         ).fetchall()
-        for number, data in rows:
+        for number, data, saved in rows:
             request = request_from_dict(pickle.loads(data), spider=spider)
             engine.crawl(request.replace(dont_filter=True))  # it was asked for before
+            self._savings.request_is_saved(request, saved, -1)
             for table in ("requests", "reasons"):
                 self._file.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
         return len(rows)

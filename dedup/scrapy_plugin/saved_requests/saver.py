@@ -43,7 +43,7 @@ class RequestSaver:
         self._leaves: Leaves | None = None
         self._rules: UrlRules | None = None
         savings = self._savings = Savings(summary.count)
-        put_off = self._put_off = PutOffRequests(crawler, settings.job)
+        put_off = self._put_off = PutOffRequests(crawler, settings.job, savings)
         known = []
         if isinstance(store, SqliteStore):
             store.remember_requests()

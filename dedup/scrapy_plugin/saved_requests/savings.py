@@ -19,7 +19,7 @@ class Savings:
     By the medians of the bytes and seconds of the downloads of their hosts.
     """
 
-    def __init__(self, count: Callable[[str], object]) -> None:
+    def __init__(self, count: Callable[..., object]) -> None:
         """Create it; *count* is called with the names of counters."""
         self._count = count
         self._bytes: defaultdict[str, Quantiles] = defaultdict(Quantiles)
@@ -34,10 +34,13 @@ class Savings:
         self._bytes[name].add(len(response.body))
         self._seconds[name].add(request.meta.get("download_latency") or 0.0)
 
-    def request_is_saved(self, request: Request, reason: str) -> None:
-        """Count *request*, which was not sent for *reason*, or without a body in the answer."""
-        self._count(f"saved_requests/{reason}")
-        self._saved[host(request.url), reason] += 1
+    def request_is_saved(self, request: Request, reason: str, number: int = 1) -> None:
+        """Count *request*, which was not sent for *reason*, or without a body in the answer.
+
+        With a *number* of -1, it is sent after all.
+        """
+        self._count(f"saved_requests/{reason}", number)
+        self._saved[host(request.url), reason] += number
 
     def request_is_tested(self, what: str) -> None:
         """Count a request that was sent, though it need not be, to test *what* is believed."""

@@ -120,7 +120,7 @@ class UrlRules:
                 self._note_tests(part, 1)
             return False
         reasons = chain(map(_reason, parts), *((form.digest, form.base) for form in active))
-        if not self._put_off.add(request, reasons):
+        if not self._put_off.add(request, reasons, "url_rule"):
             return False
         for part in parts:
             self._change(part, spared=1)
@@ -128,7 +128,6 @@ class UrlRules:
             examples = self._examples.setdefault(part, [])
             if len(examples) < _EXAMPLES:
                 examples.append(request.url)
-        self._savings.request_is_saved(request, "url_rule")
         return True
 
     def _rules_for(self, request: Request) -> Iterator[_Form]:
@@ -180,7 +179,9 @@ class UrlRules:
         for part in untested:
             if self._is_active(part):
                 most = max(1, ENOUGH - self._tests[part])
-                self._note_tests(part, self._put_off.send(_reason(part), most))
+                sent = self._put_off.send(_reason(part), most)
+                self._change(part, spared=-sent)
+                self._note_tests(part, sent)
 
     def _note_tests(self, part: Part, number: int) -> None:
         self._tests[part] += number
@@ -221,6 +222,7 @@ class UrlRules:
             return
         self._savings.rule_breaks("url-rule")
         sent = self._put_off.send(_reason(part))
+        self._change(part, spared=-sent)
         logger.warning(
             "The %s %r of URLs on %s changes the content after all, here <%s>: %d requests that "
             "were not sent for it are sent now", part.kind, part.name, part.host, url, sent,
