@@ -380,11 +380,12 @@ def test_the_ledger_remembers_rules(tmp_path):
     assert result.items == []
 
 
-def test_a_copy_is_fetched_where_the_page_itself_fails(tmp_path):
+@pytest.mark.parametrize("instead", [None, "<p>Are you a robot?</p>"])
+def test_a_copy_is_fetched_where_the_page_itself_fails(tmp_path, instead):
     scheme = Schemes(80)
 
     def answer(path: str) -> str | None:
-        return None if path in ("/60", "/70") else scheme.answer(path)
+        return instead if path in ("/60", "/70") else scheme.answer(path)
 
     result = run(Site(answer), tmp_path, DEDUP_SKIP_URLS=True, DEDUP_INDEX="")
     assert contents(result) == sorted(f"Product {number}" for number in range(80))
@@ -404,6 +405,28 @@ def test_there_may_be_one_over_sessions_tracking_print_views_and_the_like(query:
     url = Url.parse(f"http://a.example/list?{query}")
     assert url
     assert _may_change(Part("parameter", url.host, name), url)
+
+
+def test_a_url_that_another_callback_has_is_not_taken_for_fetched(tmp_path):
+    scheme = Schemes(60)
+
+    def other(self, response):
+        yield {"url": response.url, "title": "other " + response.css("h1::text").get()}
+
+    def parse(self, response):
+        yield from Shop.parse(self, response)
+        if response.css("h1"):
+            path = urlsplit(response.url).path
+            for query in ("", "?sid=other"):
+                yield response.follow(path + query, callback=self.other)
+
+    settings = {"DEDUP_INDEX": "", "DEDUP_IGNORE_FIELDS": ["url"]}
+    spider = {"parse": parse, "other": other}
+    found = [
+        contents(run(Site(scheme.answer), tmp_path, spider, DEDUP_SKIP_URLS=skips, **settings))
+        for skips in (False, True)
+    ]
+    assert found[0] == found[1]
 
 
 def test_what_was_skipped_before_a_job_was_interrupted_is_fetched_where_the_rule_breaks(tmp_path):

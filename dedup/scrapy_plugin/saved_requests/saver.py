@@ -55,6 +55,7 @@ class RequestSaver:
         if settings.skip_urls:
             rules = self._rules = UrlRules(store, put_off, savings, known)
             crawler.signals.connect(rules.request_is_scheduled, signals.request_scheduled)
+            crawler.signals.connect(rules.request_is_dropped, signals.request_dropped)
             crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         summary.saved_requests = self.figures
 

@@ -88,12 +88,21 @@ class UrlRules:
         # What was asked for, and of what the page was seen: URLs, and URLs without a part.
         self._requested: set[bytes] = set()
         self._seen: set[bytes] = set()
+        self._last_scheduled: tuple[Request | None, set[bytes]] = None, set()
 
     def request_is_scheduled(self, request: Request) -> None:
         """Note that *request* is going to be sent."""
         url = Url.parse(request.url) if is_plain_link(request) else None
         if url and len(self._requested) + len(self._seen) < _MOST_URLS:
-            self._requested.update(form.digest for form in _forms(url, request))
+            new = {form.digest for form in _forms(url, request)} - self._requested
+            self._requested |= new
+            self._last_scheduled = request, new
+
+    def request_is_dropped(self, request: Request) -> None:
+        """The scheduler has refused *request*: one with another callback has its URL."""
+        last, new = self._last_scheduled
+        if request is last:
+            self._requested -= new
 
     def note_lead(self, request: Request, state: ResponseState) -> None:
         """Note without which parts of URLs the *request* of a page leads to nothing new."""
@@ -148,7 +157,7 @@ class UrlRules:
         request = response.request if response is not None else None
         if request is None or not is_plain_link(request):
             return
-        if failed:
+        if failed or not (state.outcomes or state.leads_on):  # as a notice in place of the page
             self.request_fails(request)
         elif url := Url.parse(first_url(request)):
             whole, *forms = _forms(url, request)
