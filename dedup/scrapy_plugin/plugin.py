@@ -1,9 +1,8 @@
 """The extension: builds the parts of the plug-in, and has them begin and end with a crawl."""
 
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
@@ -24,8 +23,8 @@ from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl
-from dedup.scrapy_plugin.feeds import Exported, Feeds
-from dedup.scrapy_plugin.feeds.batch import Batch
+from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds.feed import Batch
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
@@ -225,27 +224,13 @@ class Extension:
                 "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
             )
 
-    def item_scraped(self, item: Any, response: Any, spider: Spider) -> Awaitable[None] | None:
-        """Export *item*, which has passed the pipelines; return what is to be awaited for that."""
+    async def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
+        """Export *item*, which has passed the pipelines."""
         try:
-            exported = self.feeds.export(item, spider)
+            batches = await self.feeds.export(item, spider)
         except BaseException:
             self.states.item_ends(response, stored=False, failed=True)
             raise
-        if isawaitable(exported):
-            return self._await_export(exported, response)
-        self._item_is_exported(exported, response)
-        return None
-
-    async def _await_export(self, exporting: Awaitable[Exported], response: Any) -> None:
-        try:
-            exported = await exporting
-        except BaseException:
-            self.states.item_ends(response, stored=False, failed=True)
-            raise
-        self._item_is_exported(exported, response)
-
-    def _item_is_exported(self, batches: Exported, response: Any) -> None:
         waits_for_feeds = self.settings.index.commit == "stored"
         awaited = batches if batches and waits_for_feeds else ()
         self.states.item_ends(response, stored=batches is not None, batches=awaited)

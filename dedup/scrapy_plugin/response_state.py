@@ -17,7 +17,7 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.feeds.batch import Batch
+from dedup.scrapy_plugin.feeds.feed import Batch
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
 """Has a page that says less than before take the place of what is stored of it."""

@@ -1,7 +1,6 @@
 """Exports the items of a crawl in Scrapy's place, and knows whether they are safe."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -14,8 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.appending import TornFeedError
-from dedup.scrapy_plugin.feeds.batch import Batch
-from dedup.scrapy_plugin.feeds.feed import Feed
+from dedup.scrapy_plugin.feeds.feed import Batch, Feed
 from dedup.scrapy_plugin.feeds.item_consumers import has_other_consumer
 from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
 from dedup.stores.shared.log_url import without_secrets
@@ -135,36 +133,23 @@ class Feeds:
         """Whether anybody, a feed or another component, stores items, as far as can be told."""
         return self._exporter is not None or has_other_consumer(self._crawler)
 
-    def export(self, item: Any, spider: Spider) -> Exported | Awaitable[Exported]:
+    async def export(self, item: Any, spider: Spider) -> Exported:
         """Export *item* to all feeds, and flush those that can be flushed.
 
         Return the batches with it that nobody can flush, and that are not closed yet; ``None`` if
-        there are feeds, and none has accepted it. An exporter may be asynchronous: then all this is
-        to be awaited. Raises what a filter or an exporter raises, and OSError if a file cannot be
-        written, as on a full disk.
+        there are feeds, and none has accepted it. Raises what a filter or an exporter raises, and
+        OSError if a file cannot be written, as on a full disk.
         """
         if self._exporter is None:
             return set()
         feeds: list[Feed] = []
-        with self._accepting(feeds):
-            # None with Scrapy's own.
-            exporting: Any = self._exporter.item_scraped(item, spider)  # type: ignore[func-returns-value]
-            if isawaitable(exporting):
-                return self._await(exporting, feeds)
-            return self._exported_to(feeds)
-
-    async def _await(self, exporting: Awaitable[Any], feeds: list[Feed]) -> Exported:
-        # The same list: a task, or a Deferred, has begun by now, and goes on to add to it.
-        with self._accepting(feeds):
-            await ensure_awaitable(exporting)
-            return self._exported_to(feeds)
-
-    @contextmanager
-    def _accepting(self, feeds: list[Feed]) -> Iterator[None]:
-        """Have those that accept the item added to *feeds*; what fails is taken out of them."""
         self._accepted.set(feeds)
         try:
-            yield
+            # None with Scrapy's own; others may be asynchronous.
+            exporting: Any = self._exporter.item_scraped(item, spider)  # type: ignore[func-returns-value]
+            if isawaitable(exporting):
+                await ensure_awaitable(exporting)
+            return self._exported_to(feeds)
         except BaseException as error:
             for feed in feeds:
                 self._some_have_failed |= feed.fail(error)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from typing import Any
@@ -11,7 +12,6 @@ from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedSt
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.feeds import appending
-from dedup.scrapy_plugin.feeds.batch import Batch
 
 logger = get_logger(__name__)
 
@@ -30,6 +30,26 @@ _DIRECT_EXPORTERS = (
     exporters.CsvItemExporter,
     exporters.PickleItemExporter,
 )
+
+
+class Batch:
+    """What becomes of the items of a feed that are stored together."""
+
+    def __init__(self) -> None:
+        self.is_stored: bool | None = None
+        """``None`` until it is closed."""
+        self._calls: list[Callable[[], object]] = []
+
+    def when_closed(self, call: Callable[[], object]) -> None:
+        """Have *call* called when it is closed, which it must not be yet."""
+        self._calls.append(call)
+
+    def close(self, *, is_stored: bool) -> None:
+        """Note whether it *is_stored*, and call who waits for that."""
+        self.is_stored = is_stored
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call()
 
 
 class Feed:

@@ -15,7 +15,7 @@ from test_export import PLUGINS, crawl_in_a_process
 from texts import article, edited, page
 from web import served
 
-from dedup.scrapy_plugin.feeds.batch import Batch
+from dedup.scrapy_plugin.feeds.feed import Batch
 
 SITE = {
     "/a": page(article(1)),
