@@ -193,9 +193,7 @@ def _url_parts(report: Report) -> Finding | None:
         return None
     rules = ", ".join(map(repr, denied[:_FEW]))
     setting = f"LinkExtractor(deny=[{rules}{', ...' if len(denied) > _FEW else ''}])"
-    return Finding(
-        "url_parts", (len(denied), advice.with_deny.pages, advice.pages), setting, "advice"
-    )
+    return Finding("url_parts", (len(denied), advice.denied, advice.pages), setting, "advice")
 
 
 def _waiting(report: Report) -> Finding | None:

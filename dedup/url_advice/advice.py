@@ -1,8 +1,6 @@
 """Advice about a part of URLs, and the confidence in it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dedup.wilson import wilson
 
@@ -28,8 +26,7 @@ class Advice:
     down. *alone*: the number of URLs with no such counterpart. *confidence*: the lower bound of the
     share that agrees (95 %, Wilson). *examples*, *counterexamples*: pairs of URLs.
 
-    *discarder*: the rule for duplicate-url-discarder, if there is one. *deny*: the regular
-    expression for a link extractor, if there is one.
+    *deny*: the regular expression for a link extractor, if there is one.
     """
 
     kind: str
@@ -44,33 +41,20 @@ class Advice:
     is_advised: bool
     examples: tuple[tuple[str, str], ...]
     counterexamples: tuple[tuple[str, str], ...]
-    discarder: Mapping[str, Any] | None = None
     deny: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What crawling with all the rules would have changed.
-
-    *pages*: the number of pages not fetched. *contents*: how many of these differ from the page
-    fetched in their place, averaged over the choice of that page and rounded up.
-    """
-
-    pages: int
-    contents: int
 
 
 @dataclass(frozen=True, slots=True)
 class UrlAdvice:
     """All advice from *pages* pages; the surest and most useful first.
 
+    *denied*: how many pages all deny expressions bar; each leaves one of the same content.
     *nearest*: where nothing is advised, the part that came nearest to it, if any did.
     """
 
     pages: int
     advice: tuple[Advice, ...]
-    with_deny: Effect
-    with_discarder: Effect
+    denied: int
     nearest: Advice | None = None
 
 

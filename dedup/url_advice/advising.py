@@ -15,13 +15,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from dedup.url_advice.advice import (
     LEAST_COMPARED,
     Advice,
-    Effect,
     UrlAdvice,
     confidence,
     is_advised,
@@ -88,16 +87,14 @@ def url_advice(
         if finding.advice.is_advised or finding.advice.confidence >= _LEAST_SHOWN_CONFIDENCE
     ]
     best = sorted(shown, key=lambda finding: finding.rank)[:_MOST_ADVICE]
-    advice, with_deny = [finding.advice for finding in best], Effect(0, 0)
-    with_discarder = Effect(0, 0)
+    advice, denied = [finding.advice for finding in best], 0
     if with_rules:
-        advice, with_deny = _add_deny_rules(best, crawl)
-        advice, with_discarder = _add_discarder_rules(advice, crawl)
+        advice, denied = _add_deny_rules(best, crawl)
     nearest = None
     if not any(item.is_advised for item in advice):
         # Where no part can be judged, one that is seen twice is better than none.
         nearest = _nearest(candidates) or _nearest(_findings(crawl, _LEAST_SEEN))
-    return UrlAdvice(len(crawl.urls), tuple(advice), with_deny, with_discarder, nearest)
+    return UrlAdvice(len(crawl.urls), tuple(advice), denied, nearest)
 
 
 def _nearest(findings: Iterable[_Finding]) -> Advice | None:
@@ -195,8 +192,8 @@ def _advice(
     return Advice(part.kind, part.name, other, part.host_alone, *numbers, examples, counterexamples)
 
 
-def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Advice], Effect]:
-    """Return the advice with deny expressions, and their effect together.
+def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Advice], int]:
+    """Return the advice with deny expressions, and how many pages they bar together.
 
     Together, they leave for each barred page one with the same content.
     """
@@ -217,7 +214,7 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
             else:
                 left.update(losses)
         advice.append(replace(finding.advice, deny=deny))
-    return advice, Effect(len(barred), 0)
+    return advice, len(barred)
 
 
 def _deny_rule(finding: _Finding, crawl: Pages) -> str | None:
@@ -228,46 +225,6 @@ def _deny_rule(finding: _Finding, crawl: Pages) -> str | None:
     bars = re.compile(deny).search
     barred = {url for url in crawl.by_host[part.host_alone] if bars(crawl.urls[url])}
     return deny if barred == finding.members else None
-
-
-def _add_discarder_rules(all_advice: Iterable[Advice], crawl: Pages) -> tuple[list[Advice], Effect]:
-    """Return the advice with rules for duplicate-url-discarder, and their effect together.
-
-    They are for parameters; a rule that loses more beside the others than alone is not given.
-    """
-    forms: dict[Url, Url] = {}
-    members: dict[Url, list[Url]] = {}
-    skips = losses = 0
-    advice = []
-    for item in all_advice:
-        names = item.name.split(",") if item.kind == "parameters" else [item.name]
-        if not (item.is_advised and item.kind in ("parameter", "parameters")):
-            advice.append(item)
-            continue
-        changes = {}
-        # As duplicate-url-discarder matches hosts.
-        for url in chain(crawl.by_host[item.host], crawl.by_host["www." + item.host]):
-            form = forms.get(url, url)
-            if (new := form.without_parameters(names)) != form:
-                changes[url] = new
-        touched = {*changes.values(), *(forms.get(url, url) for url in changes)}
-        before = {f: members.get(f, [f] if f in crawl.urls else []) for f in touched}
-        after = {form: [u for u in urls if u not in changes] for form, urls in before.items()}
-        for url, form in changes.items():
-            after[form].append(url)
-        (compared, agreed), (compared_then, agreed_then) = (
-            crawl.evidence(classes.values()) for classes in (before, after)
-        )
-        lost = compared_then - agreed_then - (compared - agreed)
-        if lost <= item.compared - item.agreed:
-            forms.update(changes)
-            members.update(after)
-            skips += compared_then - compared
-            losses += lost
-            rule = {"order": 100, "urlPattern": {"include": [item.host + "/"]}}
-            item = replace(item, discarder={**rule, "processor": "queryRemoval", "args": names})
-        advice.append(item)
-    return advice, Effect(skips, losses)
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:

@@ -90,8 +90,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "url_advice": {
             "pages": 0,
             "advice": [],
-            "with_deny": {"pages": 0, "contents": 0},
-            "with_discarder": {"pages": 0, "contents": 0},
+            "denied": 0,
             "nearest": None,
         },
         "near_patterns": {"names": 0, "largest": []},

@@ -1,43 +1,25 @@
 """What in URLs never changed the content; rules are tested with what they are for."""
 
-import json
 import random
 import re
-from collections import defaultdict
 from dataclasses import replace
-from itertools import permutations
-from math import ceil
 from time import process_time
 
 import pytest
 from cases import examples
-from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
-from tldextract import TLDExtract
 
-from dedup.url_advice import Effect, url_advice
+from dedup.url_advice import url_advice
 
 SITE = "http://shop.example/"
-
-
-@pytest.fixture(autouse=True)
-def _without_network(monkeypatch):
-    # As it is, url-matcher asks the network which suffixes are public.
-    monkeypatch.setattr("url_matcher.util.tldextract.extract", TLDExtract(suffix_list_urls=()))
 
 
 def advised(pages):
     """The advice that is given, by kind and name."""
     return {(a.kind, a.name): a for a in url_advice(pages).advice if a.is_advised}
-
-
-def canonicalizer(advice, folder):
-    path = folder / "rules.json"
-    path.write_text(json.dumps([a.discarder for a in advice if a.discarder]))
-    return UrlCanonicalizer([path])
 
 
 def followed_links(urls, deny):
@@ -48,27 +30,26 @@ def followed_links(urls, deny):
 
 
 PARTS = [
-    # (the page n with the part, without it, kind and name, whether discarder has a rule for it)
-    ("{n}?ref=home", "{n}", ("parameter", "ref"), True),
-    ("{n}?amp=1", "{n}", ("parameter", "amp"), True),
+    # (the page n with the part, without it, kind and name)
+    ("{n}?ref=home", "{n}", ("parameter", "ref")),
+    ("{n}?amp=1", "{n}", ("parameter", "amp")),
     (
         "a?id={n}&utm_source=x&utm_medium=y",
         "a?id={n}",
         ("parameters", "utm_medium,utm_source"),
-        True,
     ),
-    ("a/{n}/", "a/{n}", ("slash", "/"), False),
-    ("a/{n}/index.html", "a/{n}/", ("index", "index.html"), False),
-    ("{n}/Default.aspx", "{n}/", ("index", "Default.aspx"), False),
-    ("old/{n}/x", "new/{n}/x", ("value", "/new/"), False),
-    ("docs/v1.9/{n}", "docs/v1.10/{n}", ("value", "/docs/v1.9/"), False),
-    ("docs/latest/{n}/a", "docs/v1.10/{n}/a", ("value", "/docs/latest/"), False),
+    ("a/{n}/", "a/{n}", ("slash", "/")),
+    ("a/{n}/index.html", "a/{n}/", ("index", "index.html")),
+    ("{n}/Default.aspx", "{n}/", ("index", "Default.aspx")),
+    ("old/{n}/x", "new/{n}/x", ("value", "/new/")),
+    ("docs/v1.9/{n}", "docs/v1.10/{n}", ("value", "/docs/v1.9/")),
+    ("docs/latest/{n}/a", "docs/v1.10/{n}/a", ("value", "/docs/latest/")),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("with_it", "without", "part", "has_rule"), PARTS)
-def test_a_part_that_never_changed_the_content_is_found(with_it, without, part, has_rule, tmp_path):
+@pytest.mark.parametrize(("with_it", "without", "part"), PARTS)
+def test_a_part_that_never_changed_the_content_is_found(with_it, without, part):
     pairs = [(SITE + with_it.format(n=n), SITE + without.format(n=n)) for n in range(6)]
     others = [(f"{SITE}other/{n}", f"other {n}") for n in range(6)]
     pages = [(url, n) for n, pair in enumerate(pairs) for url in pair] + others
@@ -84,11 +65,6 @@ def test_a_part_that_never_changed_the_content_is_found(with_it, without, part, 
     left = followed_links(urls, [advice.deny])
     assert len(left) == len(urls) - 6
     assert {group for url, group in pages if url in left} == {group for _, group in pages}
-    assert bool(advice.discarder) is has_rule
-    if has_rule:
-        process = canonicalizer([advice], tmp_path).process_url
-        assert all(process(one) == process(other) for one, other in pairs)
-        assert len({process(url) for url in urls}) == len(urls) - 6
 
 
 @pytest.mark.slow
@@ -99,7 +75,7 @@ def test_all_versions_in_a_place_may_be_one(host):
     pages += [(f"http://{host}/docs/guide/{n}/a", f"guide {n}") for n in range(6)]
     advice = advised(pages)["version", "/docs/{version}/"]
     assert (advice.pages, advice.agreed, advice.compared) == (18, 12, 12)
-    assert advice.deny is advice.discarder is None
+    assert advice.deny is None
 
 
 def test_hosts_and_schemes_may_repeat_each_other():
@@ -121,7 +97,7 @@ def test_one_page_that_differs_spoils_it():
     assert not advice.is_advised
     assert (advice.agreed, advice.compared) == (19, 20)
     assert advice.counterexamples == ((f"{SITE}0?page=2", f"{SITE}0"),)
-    assert advice.deny is advice.discarder is None
+    assert advice.deny is None
 
 
 def test_one_page_that_differs_among_very_many_is_told_and_not_denied():
@@ -130,8 +106,6 @@ def test_one_page_that_differs_among_very_many_is_told_and_not_denied():
     advice = advised(pages)["parameter", "ref"]
     assert 0.9 < advice.confidence < 199 / 200
     assert advice.deny is None
-    assert advice.discarder
-    assert url_advice(pages).with_discarder.contents == 1
 
 
 def test_four_pages_are_no_evidence():
@@ -143,7 +117,6 @@ def test_a_page_that_has_no_other_url_is_not_denied():
     advice = advised([*pages, (f"{SITE}only?ref=home", "only")])["parameter", "ref"]
     assert (advice.pages, advice.alone, advice.agreed) == (10, 1, 9)
     assert advice.deny is None
-    assert advice.discarder
 
 
 def test_a_page_without_another_form_is_not_denied_even_if_its_content_is_elsewhere():
@@ -159,12 +132,10 @@ def test_what_repeats_another_repeats_one_that_stays():
     assert others == {"/a/": "/d/", "/b/": "/d/", "/c/": "/d/"}
 
 
-def test_sessions_that_are_in_every_url_are_told_by_their_values(tmp_path):
+def test_sessions_that_are_in_every_url_are_told_by_their_values():
     pages = [(f"{SITE}{n}?sid={session}", n) for n in range(6) for session in "abc"]
     advice = advised(pages)["parameter", "sid"]
     assert (advice.compared, advice.agreed, advice.alone, advice.deny) == (12, 12, 18, None)
-    process = canonicalizer([advice], tmp_path).process_url
-    assert len({process(url) for url, _ in pages}) == 6
 
 
 def test_a_regular_expression_bars_nothing_that_was_not_looked_at():
@@ -228,39 +199,10 @@ def test_denied_pages_leave_one_that_is_the_same(pages):
     left = [(url, content) for url, content in pages if not any(d.search(url) for d in deny)]
     for denied in set(pages) - set(left):
         assert any(are_same(denied[1], content) for _, content in left), denied
-    assert len(pages) - len(left) == result.with_deny.pages
+    assert len(pages) - len(left) == result.denied
     for advice in result.advice:
         assert advice.agreed <= advice.compared <= advice.pages + 1
-        assert not (advice.deny or advice.discarder) or advice.is_advised
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(100), deadline=None)
-@given(crawls(), st.randoms(use_true_random=False))
-def test_the_discarder_fetches_and_loses_what_is_said(tmp_path_factory, pages, random):
-    result = url_advice(pages, near)
-    process = canonicalizer(result.advice, tmp_path_factory.mktemp("rules")).process_url
-    forms = defaultdict(list)
-    for url, content in pages:
-        forms[process(url)].append(content)
-    assert len(pages) - len(forms) == result.with_discarder.pages
-    lost = 0
-    for contents in forms.values():
-        pairs = list(permutations(contents, 2))
-        lost += ceil(sum(not are_same(*pair) for pair in pairs) / len(contents))
-    assert lost == result.with_discarder.contents
-
-
-def test_rules_that_merge_what_each_alone_does_not_are_not_given_together():
-    """Without either parameter, the outer ones of 0, 1, 3 would be one."""
-    forms = ("{n}?ref=x", 0), ("{n}", 1), ("{n}?sid=y", 3)
-    pages = [(SITE + url.format(n=n), content + 8 * n) for n in range(9) for url, content in forms]
-    result = url_advice(pages, near)
-    assert {a.name for a in result.advice if a.is_advised} == {"ref", "sid"}
-    assert len([a for a in result.advice if a.discarder]) == 1
-    assert result.with_discarder == Effect(9, 0)
-    assert len([a for a in result.advice if a.deny]) == 2
-    assert result.with_deny.pages == 18
+        assert not advice.deny or advice.is_advised
 
 
 def test_of_three_in_a_row_the_middle_one_may_stay_but_not_an_outer_one():
@@ -284,9 +226,8 @@ def test_of_a_crawl_of_which_not_all_is_known_there_are_no_rules():
     pages = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
     [advice] = url_advice(pages).advice
     assert advice.deny
-    assert advice.discarder
     [unsure] = url_advice(pages, with_rules=False).advice
-    assert unsure == replace(advice, deny=None, discarder=None)
+    assert unsure == replace(advice, deny=None)
 
 
 @pytest.mark.slow
@@ -337,7 +278,7 @@ def test_where_nothing_is_advised_the_part_that_came_nearest_is_told():
     assert (nearest.kind, nearest.name, nearest.agreed, nearest.compared) == (
         "parameter", "ref", 3, 3,
     )  # fmt: skip
-    assert (nearest.is_advised, nearest.deny, nearest.discarder) == (False, None, None)
+    assert (nearest.is_advised, nearest.deny) == (False, None)
 
 
 def test_nothing_came_near_where_no_content_was_ever_the_same_or_something_is_advised():
