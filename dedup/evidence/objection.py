@@ -29,6 +29,10 @@ class Demands(NamedTuple):
         """Return whether an equal main text is enough, whatever the names of its pages are."""
         return tokens >= self.titled_tokens and coverage >= self.titled_coverage
 
+    def are_met_by_names(self, tokens: int, coverage: float) -> bool:
+        """Return whether a weak main text is enough, if the names of its pages agree."""
+        return tokens >= self.named_tokens and coverage >= self.named_coverage
+
 
 NORMAL = Demands(coverage=ENOUGH_COVERAGE, longer=1.25, titled_tokens=50)
 DEMANDS: dict[str, Demands | None] = {"on": NORMAL, "off": None}
@@ -77,19 +81,19 @@ def objection(
     if is_exact and page.view == original.view:
         coverage = 1.0
     elif coverage < demands.coverage and not (
-        coverage >= demands.named_coverage
-        and min(tokens, original_tokens) >= demands.named_tokens
-        and names is not None  # else any could be that of the site
-        and names_agree(page, original, names)
+        demands.are_met_by_names(min(tokens, original_tokens), coverage)
+        and _have_one_name(page, original, names)
     ):
         return Objection.WEAK
     elif page.size >= demands.longer * original.size:
         return Objection.LONGER
     if is_exact and demands.are_met_by_text(tokens, coverage):
         return None
-    length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
-    if length is Objection.LONGER or (length and not finds_parts):
-        return length
+    if not is_exact:
+        if tokens >= demands.longer * original_tokens:
+            return Objection.LONGER
+        if original_tokens >= demands.longer * tokens and not finds_parts:
+            return Objection.SHORTER
     return Objection.TITLE if names_agree(page, original, names) is False else None
 
 
@@ -97,11 +101,9 @@ def _least_coverage(*pages: Evidence | None) -> float:
     return min((page.coverage for page in pages if page is not None), default=1.0)
 
 
-def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection | None:
-    """Return whether one of two texts has *longer* times as many tokens as the other, or more."""
-    if tokens >= longer * original_tokens:
-        return Objection.LONGER
-    return Objection.SHORTER if original_tokens >= longer * tokens else None
+def _have_one_name(page: Evidence, original: Evidence, names: KnownNames | None) -> bool:
+    # Where no names are known, any could be that of the site.
+    return names is not None and names_agree(page, original, names) is True
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:

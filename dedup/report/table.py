@@ -26,7 +26,10 @@ def as_text(report: Report, *, width: int = _WIDTH) -> Lines:
     The middle of long URLs is left out.
     """
     room = max(_LEAST_WIDTH, width) - _LABEL
-    rows = (*_page_rows(report), *_problem_rows(report), *_duplicate_rows(report, room))
+    rows = (
+        *_page_rows(report), *_saved_rows(report), *_problem_rows(report),
+        *_duplicate_rows(report, room),
+    )  # fmt: skip
     lines = (f"{label:<{_LABEL}}{value}" for label, value in rows)
     return Lines("\n".join(printable(line, None) for line in lines))
 
@@ -64,20 +67,18 @@ def _page_rows(report: Report) -> Rows:
     items = report["items"]
     others = (f"{items[name]:,} {name}" for name in ("marked", "unknown") if items[name])
     yield "items dropped", ", ".join((f"{items.dropped:,}", *others))
+
+
+def _saved_rows(report: Report) -> Rows:
     if saved := report.saved_requests:
         counts = ", ".join(f"{_SAVED[name]} {n:,}" for name, n in saved.reasons.items() if n)
         if counts:
             size, time = format_bytes(saved.bytes), format_seconds(saved.seconds)
             yield "requests saved", f"{counts}; about {size} and {time}"
         for rule in saved.rules[:_RULES]:
-            broken = ", broken" if rule.broken else ""
-            yield (
-                "  URL rule",
-                (
-                    f"{printable(rule.host)}: {rule.kind} {printable(rule.name)} has spared "
-                    f"{rule.spared:,}, tested {rule.tests:,}{broken}"
-                ),
-            )
+            part = f"{printable(rule.host)}: {rule.kind} {printable(rule.name)}"
+            figures = f"has spared {rule.spared:,}, tested {rule.tests:,}"
+            yield "  URL rule", f"{part} {figures}{', broken' * rule.broken}"
     if report.links_held_back:
         yield "links held back", f"{report.links_held_back:,}"
 

@@ -80,20 +80,28 @@ def mend(slot: FeedSlot, *, is_torn: bool) -> None:
         size = readable.seek(0, os.SEEK_END)
         readable.seek(max(0, size - _BLOCK))
         end = readable.read()
-    has_line = line_end in end or size > _BLOCK
     if torn := _length_of_torn_character(end, encoding):
         with suppress(PermissionError):  # it can be appended to only
             os.ftruncate(file.fileno(), size - torn)
-    if dialect and is_torn and not has_line:
+    if not (dialect and is_torn):
+        file.write(_rest_of_line_end(end, line_end))
+    elif size <= _BLOCK and line_end not in end:
         os.ftruncate(file.fileno(), 0)  # half of a header, which is written again
-    elif dialect and is_torn and _may_be_open(path, encoding, dialect):
+    elif _may_be_open(path, encoding, dialect):
         # Within quotes they end there, elsewhere they are part of a field.
         file.write(f"torn{dialect.quotechar or ''}".encode() + line_end)
-    elif end and not end.endswith(line_end):
-        is_half = end.endswith(line_end[:1]) and len(line_end) == 2
-        file.write(line_end[1:] if is_half else line_end)
+    else:
+        file.write(_rest_of_line_end(end, line_end))
     file.flush()
     file.seek(0, os.SEEK_END)
+
+
+def _rest_of_line_end(end: bytes, line_end: bytes) -> bytes:
+    """Return what the *end* of a file lacks of a *line_end*."""
+    if not end or end.endswith(line_end):
+        return b""
+    is_half = end.endswith(line_end[:1]) and len(line_end) == 2
+    return line_end[1:] if is_half else line_end
 
 
 def _length_of_torn_character(end: bytes, encoding: str) -> int:

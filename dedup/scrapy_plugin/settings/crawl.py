@@ -188,6 +188,10 @@ class DedupSettings:
                 f"DEDUP_REVISITS = {self.revisits.mode!r} needs a ledger that no other "
                 "crawl shares: set DEDUP_INDEX to the path of a file"
             )
+        self._check_names(feeds)
+
+    def _check_names(self, feeds: Iterable[Path]) -> None:
+        """Raise SettingError if two settings name one field or one file, or a setting a feed."""
         others: dict[str, list[str | None]] = {
             "DEDUP_ITEM_FIELD": [self.item_field],
             "DEDUP_FIELDS": [*self.fields.values()],
