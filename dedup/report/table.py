@@ -72,9 +72,8 @@ def _page_rows(report: Report) -> Rows:
 def _saved_rows(report: Report) -> Rows:
     if saved := report.saved_requests:
         counts = ", ".join(f"{_SAVED[name]} {n:,}" for name, n in saved.reasons.items() if n)
-        if counts:
-            size, time = format_bytes(saved.bytes), format_seconds(saved.seconds)
-            yield "requests saved", f"{counts}; about {size} and {time}"
+        size, time = format_bytes(saved.bytes), format_seconds(saved.seconds)
+        yield "requests saved", f"{counts}; about {size} and {time}" if counts else "none"
         for rule in saved.rules[:_RULES]:
             part = f"{printable(rule.host)}: {rule.kind} {printable(rule.name)}"
             figures = f"has spared {rule.spared:,}, tested {rule.tests:,}"
