@@ -79,7 +79,7 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
         duplicates = [
             {
                 **_name(outcome, outcome.duplicates[place]),
-                "distance": round(outcome.distances[place], 4),
+                "distance": outcome.distances[place],
                 "exact": outcome.fates[outcome.duplicates[place]] == Fate.EXACT,
             }
             for place in sorted(members[original], key=outcome.duplicates.__getitem__)

@@ -316,9 +316,8 @@ def _write_clusters(judged: DataFrame, folder: str) -> None:
     """Write a line for each kept record that others repeat, as `write_clusters` of a scan does."""
     key = F.when(F.col("has_key"), F.col("key"))
     named = [(F.col("row") + 1).alias("number"), key.alias("key")]
-    distance = F.round("distance", 4).alias("distance")
     is_exact = (F.col("verdict") == Kind.EXACT.value).alias("exact")
-    members = F.sort_array(F.collect_list(F.struct(*named, distance, is_exact)))
+    members = F.sort_array(F.collect_list(F.struct(*named, "distance", is_exact)))
     found = judged.where("original is not null").groupBy("original")
     duplicates = found.agg(members.alias("duplicates"))
     clusters = judged.select(F.col("row").alias("original"), *named).join(duplicates, "original")
