@@ -49,6 +49,7 @@ class SpiderMiddleware:
                 if output is None:
                     continue
                 if isinstance(output, Request):
+                    state.leads_on = True  # also one of another middleware
                     if await self._is_held_back(output, response):
                         continue
                 else:

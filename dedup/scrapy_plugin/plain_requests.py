@@ -17,11 +17,34 @@ _OF_SCRAPY = frozenset(
     redirect_times redirect_ttl redirect_urls referrer_policy retry_times rule verbatim_url
     """.split()
 ) | {"dedup"}
+_LINK = "dedup_link"
+ASKS = "dedup_asks"
+"""In the meta of a request that asks only for what has changed."""
+_OF_SCRAPY |= {_LINK, ASKS}
+
+
+def note_link(request: Request) -> None:
+    """Note that a callback has yielded *request*, whatever else the meta was of."""
+    request.meta[_LINK] = request.url
+
+
+def is_link(request: Request) -> bool:
+    """Return whether a callback has yielded *request*: it is no redirect, and nobody awaits it."""
+    return bool(request.meta.get(_LINK) == request.url)
+
+
+def first_url(request: Request) -> str:
+    """Return the URL that the spider asked for, before redirects."""
+    urls = request.meta.get("redirect_urls")
+    first = str(urls[0]) if isinstance(urls, list) and urls else request.url
+    return str(request.meta.get(_LINK, first))
 
 
 def is_plain_link(request: Request) -> bool:
     """Return whether *request* hands on nothing: no body, no arguments, no meta of the spider's."""
-    if request.body or request.cb_kwargs or not request.meta.keys() <= _OF_SCRAPY:
+    if request.method != "GET" or request.body or request.cb_kwargs:
+        return False
+    if not request.meta.keys() <= _OF_SCRAPY:
         return False
     return type(request).__module__.startswith("scrapy.") and has_plain_callback(request)
 

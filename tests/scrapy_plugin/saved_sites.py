@@ -19,6 +19,7 @@ class Site:
         self.asked: list[tuple[str, int]] = []
         self.lies = False
         self.etags = True
+        self.redirects: dict[str, str] = {}
 
     def fetched(self) -> list[str]:
         """The paths that were sent whole since the last call."""
@@ -41,14 +42,21 @@ class Site:
                 status = 200 if body else 404
                 if given and (site.lies or given == tag):
                     status, body = 304, b""
+                if self.path in site.redirects:
+                    status, body = 302, b""
                 site.asked.append((self.path, status))
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.send_header("Content-Type", "text/html")
+                if status == 302:
+                    self.send_header("Location", site.redirects[self.path])
                 if site.etags:
                     self.send_header("ETag", tag)
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                self.do_GET()
 
             def log_message(self, *_: object) -> None:
                 pass

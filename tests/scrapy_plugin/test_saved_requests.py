@@ -11,7 +11,9 @@ from crawls import Crawl, crawl
 from saved_sites import Shop, Site, listing, of, shop
 from scrapy import Request
 from scrapy.exceptions import DropItem
+from scrapy.http import Response
 
+from dedup.scrapy_plugin.saved_requests.leaves import _header, _modified
 from dedup.scrapy_plugin.settings.values import SettingError
 
 pytestmark = pytest.mark.slow  # together
@@ -134,6 +136,54 @@ def test_a_page_that_leads_on_since_it_was_met_in_this_crawl_is_no_leaf(twice):
     assert "/1" in twice.site.fetched()
 
 
+def test_a_spider_is_not_spared_the_leaves_of_another_one(twice):
+    twice.crawl(DEDUP_REVISITS="skip")
+    twice.site.fetched()
+    twice.crawl({"name": "other"}, DEDUP_REVISITS="skip")
+    assert twice.site.fetched() == ["/", *PRODUCTS]
+
+
+def test_a_redirected_list_is_no_leaf_though_its_links_take_over_its_meta(twice):
+    def parse(self, response):
+        for output in Shop.parse(self, response):
+            if isinstance(output, Request) and response.url.endswith("/list/"):
+                output = output.replace(meta=response.meta)
+            yield output
+
+    twice.site.redirects["/list"] = "/list/"
+    twice.pages |= {"/": listing("/list"), "/list/": listing(*PRODUCTS[:4])}
+    for number in (4, 8):
+        twice.pages["/list/"] = listing(*PRODUCTS[:number])
+        twice.crawl({"parse": parse}, DEDUP_REVISITS="skip")
+        assert twice.site.fetched() == ["/", *PRODUCTS[number - 4 : number], "/list/"]
+
+
+@pytest.mark.parametrize("takes_meta", [False, True])
+def test_what_a_callback_awaits_is_sent_whole(twice, takes_meta):
+    async def parse(self, response):
+        for output in Shop.parse(self, response):
+            if isinstance(output, dict) and not response.url.endswith("/8"):
+                url = response.urljoin("/8")
+                request = response.request.replace(url=url) if takes_meta else Request(url)
+                page = await self.crawler.engine.download_async(request)
+                output["awaited"] = page.css("h1::text").get() if page.body else "nothing"
+            yield output
+
+    for price in (5, 6):
+        twice.pages |= {f"/{number}": of(number, price=price) for number in range(1, 8)}
+        found = twice.crawl({"parse": parse}, DEDUP_REVISITS="ask").items
+        assert [item["awaited"] for item in found if "awaited" in item] == ["Product 8"] * 7
+
+
+def test_a_leaf_visited_at_a_time_to_come_is_fetched_again(twice):
+    twice.crawl(DEDUP_REVISITS="skip")
+    with closing(sqlite3.connect(twice.folder / "pages.sqlite")) as file, file:
+        file.execute("UPDATE leaves SET visited = visited + 8 * 86400")  # the clock was wrong
+    twice.site.fetched()
+    twice.crawl(DEDUP_REVISITS={"skip": "7d"})
+    assert twice.site.fetched() == ["/", *PRODUCTS]
+
+
 def test_of_what_has_not_changed_no_body_is_sent(twice):
     twice.crawl(DEDUP_REVISITS="ask")
     twice.site.fetched()
@@ -190,6 +240,43 @@ def test_a_server_that_says_so_of_what_has_changed_is_believed_no_more(twice):
     twice.site.fetched()
     twice.crawl(DEDUP_REVISITS="ask")
     assert twice.site.fetched() == ["/", *PRODUCTS]
+
+
+def test_a_server_is_not_believed_once_a_leaf_has_become_a_list(twice):
+    twice.crawl(DEDUP_REVISITS="ask")
+    for number in range(1, 9):
+        twice.pages |= {
+            f"/{number}": listing(f"/{number + 20}"),
+            f"/{number + 20}": of(number + 20),
+        }
+    twice.site.lies = True
+    second = twice.crawl(DEDUP_REVISITS="ask")
+    assert len(second.items) == 8
+    assert any("304" in message for message in second.messages())
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"  ", b'"a' + b"a" * 500, b'"\xe9"', b'"a\x01"', b'"a\nb"']
+)
+def test_validators_that_a_client_or_a_server_may_refuse_are_not_sent(value):
+    assert _header(Response("http://a.example/", headers={"ETag": value}), "ETag") is None
+
+
+@pytest.mark.parametrize(
+    ("modified", "is_sent"),
+    [
+        ("Wed, 21 Oct 2015 07:26:59 GMT", True),
+        ("Wed, 21 Oct 2015 07:27:59 GMT", False),  # it may change in the same second again
+        ("Wed, 21 Oct 2099 07:28:00 GMT", False),
+        ("yesterday", False),
+        ("Wed, 99 Oct 2015 07:28:00 GMT", False),
+        ("Wed, 21 Oct 999999 07:28:00 GMT", False),
+    ],
+)
+def test_only_a_page_unchanged_for_a_minute_is_asked_for_by_its_time(modified, is_sent):
+    headers = {"Last-Modified": modified, "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}
+    answered = _modified(Response("http://a.example/", headers=headers))
+    assert answered == (modified if is_sent else None)
 
 
 def test_without_validators_all_is_fetched(twice):

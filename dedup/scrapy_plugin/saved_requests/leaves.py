@@ -5,6 +5,8 @@ So a crawl visits start pages, listings and whatever has links that are followed
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from functools import partial
 from hashlib import blake2b
 from time import time
@@ -16,7 +18,7 @@ from scrapy.http import Response
 from dedup.logs import get_logger
 from dedup.rule import Kind
 from dedup.scopes import host
-from dedup.scrapy_plugin.plain_requests import is_plain_link
+from dedup.scrapy_plugin.plain_requests import ASKS, first_url, is_link, is_plain_link
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.savings import Savings
@@ -43,12 +45,9 @@ _OTHERS = (
     "Cookie",
     "Authorization",
 )
-
-
-def first_url(request: Request) -> str:
-    """Return the URL that the spider asked for, before redirects."""
-    urls = request.meta.get("redirect_urls")
-    return str(urls[0]) if isinstance(urls, list) and urls else request.url
+_LONGEST_VALIDATOR = 500
+_SECONDS_TO_CHANGE = 60.0
+"""What was changed so shortly before its download may have changed in the same second again."""
 
 
 def callback_of(request: Request) -> str:
@@ -88,6 +87,7 @@ class Leaves:
         self._put_off = put_off
         self._savings = savings
         self._page_is_unchanged = page_is_unchanged
+        self._spider = str(getattr(crawler.spider, "name", ""))
         self._since = 0.0
         if revisits.days:
             self._since = time() - revisits.days * SECONDS_OF_A_DAY
@@ -98,7 +98,6 @@ class Leaves:
         )
         has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._may_ask = revisits.mode == "ask" and not (has_login or has_cache)
-        self._asked: set[bytes] = set()
         self._tested: set[bytes] = set()
         self._hosts_tested: set[str] = set()
         self._distrusted = {
@@ -108,7 +107,7 @@ class Leaves:
     def _key(self, request: Request) -> bytes:
         """Return what stands for *request* in the ledger: 16 bytes."""
         first = request.replace(url=first_url(request))
-        callback = callback_of(request).encode()
+        callback = f"{self._spider} {callback_of(request)}".encode("utf-8", "replace")
         return blake2b(self._fingerprint(first) + callback, digest_size=16).digest()
 
     def _leaf(self, request: Request) -> Leaf | None:
@@ -116,7 +115,9 @@ class Leaves:
         if is_asked_again(request) or not is_plain_link(request) or request.cookies:
             return None
         leaf = self._store.leaf(self._key(request))
-        return leaf if leaf and leaf.visited >= self._since else None
+        if leaf is None or (self._since and not self._since <= leaf.visited <= time()):
+            return None
+        return leaf
 
     def hold_back(self, request: Request) -> bool:
         """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
@@ -127,20 +128,16 @@ class Leaves:
 
     def ask(self, request: Request) -> None:
         """Have *request* ask for a leaf only if that has changed."""
+        if request.meta.pop(ASKS, False):  # a retry, or a redirect: another address has others
+            _remove_headers(request)
         if not self._may_ask:
             return
         if request.body or request.cookies:  # as of a login: who asks is another one from here on
             self._may_ask = False
-        elif "redirect_urls" in request.meta:
-            if self._key(request) in self._asked:  # the validators are those of another address
-                _remove_headers(request)
-        elif not any(name in request.headers for name in _OTHERS):
+        elif is_link(request) and not any(name in request.headers for name in _OTHERS):
             leaf = self._leaf(request)
             if leaf and (leaf.etag or leaf.modified) and host(request.url) not in self._distrusted:
-                key = self._key(request)
-                if key in self._tested:
-                    return
-                self._asked.add(key)
+                request.meta[ASKS] = True
                 for name, value in zip(_HEADERS, leaf[1:], strict=True):
                     if value:
                         request.headers[name] = value
@@ -150,23 +147,21 @@ class Leaves:
 
         Or a response that no callback gets.
         """
-        if response.status != 304 or not self._asked:
+        if not request.meta.pop(ASKS, False):
+            return response
+        _remove_headers(request)  # the spider may make others of it
+        if response.status != 304:
             return response
         key, name = self._key(request), host(request.url)
-        if key not in self._asked:
-            return response
         whole = request.replace(dont_filter=True)
-        _remove_headers(whole)
         if name not in self._hosts_tested or is_a_test(request.url, self._store.run):
             self._hosts_tested.add(name)
-            self._asked.discard(key)
             self._tested.add(key)
             self._savings.request_is_tested(NOT_MODIFIED)
             return whole
         if name in self._distrusted or not self._put_off.add(
             whole, [_reason(name)], "not_modified"
         ):
-            self._asked.discard(key)
             self._tested.add(key)
             return whole
         self._page_is_unchanged(first_url(request))
@@ -186,15 +181,16 @@ class Leaves:
         key = self._key(request)
         if key in self._tested:
             self._tested.discard(key)
-            if any(kind in (Kind.NEW, Kind.CHANGED) for kind, _ in state.outcomes):
+            kinds = {kind for kind, _ in state.outcomes}
+            if state.leads_on or not kinds.isdisjoint((Kind.NEW, Kind.CHANGED)):
                 self._contradict(host(first_url(request)), first_url(request))
         if failed or state.leads_on or not _is_stored(state):
             if self._store.leaf(key):
                 self._store.note_leaf(key, None)
             return
         etag = modified = None
-        if "redirect_urls" not in request.meta and not request.cookies:
-            etag, modified = _header(response, "ETag"), _header(response, "Last-Modified")
+        if first_url(request) == request.url and not request.cookies:
+            etag, modified = _header(response, "ETag"), _modified(response)
         self._note(key, Leaf(state.began, etag, modified), list(state.batches))
 
     def _note(self, key: bytes, leaf: Leaf, batches: list[Any]) -> None:
@@ -243,5 +239,18 @@ def _remove_headers(request: Request) -> None:
 
 
 def _header(response: Response, name: str) -> str | None:
-    value = response.headers.get(name)
-    return value.decode("latin-1") if value else None
+    """Return a header of *response* that can be sent back, ``None`` if there is none."""
+    value = (response.headers.get(name) or b"").decode("latin-1").strip()
+    is_sound = value.isascii() and value.isprintable() and len(value) <= _LONGEST_VALIDATOR
+    return value if value and is_sound else None
+
+
+def _modified(response: Response) -> str | None:
+    """Return when the page was changed, if it has not changed since (RFC 9110, 8.8.2.2)."""
+    value, date = _header(response, "Last-Modified"), _header(response, "Date")
+    with suppress(ValueError, TypeError, OverflowError):
+        if value is not None:
+            answered = parsedate_to_datetime(date).timestamp() if date else time()
+            if parsedate_to_datetime(value).timestamp() <= answered - _SECONDS_TO_CHANGE:
+                return value
+    return None

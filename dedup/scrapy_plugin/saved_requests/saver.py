@@ -9,6 +9,7 @@ from scrapy.http import Response
 
 from dedup.report.summary import Summary
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.plain_requests import note_link
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.leaves import NOT_MODIFIED, Leaves
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
@@ -61,28 +62,41 @@ class RequestSaver:
 
     def hold_back(self, request: Request, state: ResponseState) -> bool:
         """Return whether *request*, one of the page of *state*, is not to be scheduled."""
+        note_link(request)
         if self._rules:
             self._rules.note_lead(request, state)
         return self._leaves is not None and self._leaves.hold_back(request)
 
     def request_leaves(self, request: Request) -> None:
         """Raise HeldBackError if *request* need not be sent; else it may ask for changes only."""
-        if self._rules and self._rules.hold_back(request):
+        is_held_back = False
+        try:
+            is_held_back = self._rules is not None and self._rules.hold_back(request)
+            if self._leaves and not is_held_back:
+                self._leaves.ask(request)
+        except Exception:
+            self._notices.count_error("the request of <%s>", request.url)
+        if is_held_back:
             request.errback = None  # nothing has failed
             raise HeldBackError("what it asks for is known")
-        if self._leaves:
-            self._leaves.ask(request)
 
     def request_fails(self, request: Request, exception: Exception) -> None:
         """Nothing came of *request*."""
-        if self._rules and not isinstance(exception, HeldBackError):
-            self._rules.request_fails(request)
+        if not isinstance(exception, HeldBackError):
+            self._page_fails(request)
+
+    def _page_fails(self, request: Request) -> None:
+        try:
+            if self._rules:
+                self._rules.request_fails(request)
+        except Exception:
+            self._notices.count_error("what was not sent because of <%s>", request.url)
 
     def response_arrives(self, request: Request, response: Response) -> Request | Response:
         """Return *response*, or what takes its place."""
         self._savings.response_arrives(request, response)
-        if self._rules and not 200 <= response.status < 300:
-            self._rules.request_fails(request)
+        if not 200 <= response.status < 300:
+            self._page_fails(request)
         return self._leaves.answer(request, response) if self._leaves else response
 
     def page_settles(self, state: ResponseState, failed: bool) -> None:
