@@ -123,7 +123,10 @@ def test_a_copy_is_fetched_where_the_page_itself_fails(tmp_path, instead, monkey
     assert contents(result) == scheme.contents
 
 
-@each("query", ["page=2", "product_id=77", "productId=abc", "lang=english", "v=7", "x=zh-Hans"])
+@each(
+    "query",
+    ["page=2", "product_id=77", "productId=abc", "lang=english", "v=7", "x=zh-Hans", "v=en&v=zzz"],
+)
 def test_there_is_no_rule_over_page_numbers_ids_and_languages(query: str):
     name = query.partition("=")[0]
     url = Url.parse(f"http://a.example/list?{query}")

@@ -207,7 +207,7 @@ class Leaves:
         self._distrusted.add(name)
         self._store.note_url_rule(UrlRule(NOT_MODIFIED, name, "", tests=1, broken=1))
         self._savings.rule_breaks(NOT_MODIFIED)
-        sent = self._put_off.send(_reason(name))
+        sent = self._put_off.send(_reason(name))[_reason(name)]
         logger.warning(
             "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "
             "requests that it answered so are sent again", name, url, sent,

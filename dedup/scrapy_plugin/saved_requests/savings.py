@@ -39,8 +39,11 @@ class Savings:
 
         With a *number* of -1, it is sent after all.
         """
+        name = host(request.url)
+        if self._saved[name, reason] + number < 0:  # it was saved before the job was interrupted
+            return
         self._count(f"saved_requests/{reason}", number)
-        self._saved[host(request.url), reason] += number
+        self._saved[name, reason] += number
 
     def request_is_tested(self, what: str) -> None:
         """Count a request that was sent, though it need not be, to test *what* is believed."""
