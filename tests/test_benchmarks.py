@@ -29,6 +29,7 @@ TINY = {
     "ledger": ["", "--sizes", "300", "--pages", "40"],
     "load": ["--pages", "60"],
     "methods_table": ["texts.json", "texts.json"],
+    "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
     "planted": [PAGES, "--copies", "2"],
     "saved_fetches": ["--pages", "12", "--orders", "1"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
@@ -98,7 +99,7 @@ def run(data: Path, *command: str | Path) -> str:
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
-    if name == "spark":
+    if name in ("parity", "spark"):
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
     if name == "methods_table":
         texts = [data / TEXTS, "--method", "all", "--json"]
