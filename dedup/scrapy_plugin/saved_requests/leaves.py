@@ -56,10 +56,10 @@ def callback_of(request: Request) -> str:
 
 
 def is_asked_again(request: Request) -> bool:
-    """Return whether *request* is to be sent whatever is known: one of start(), or "again"."""
+    """Return whether *request* is to be sent whatever is known."""
     option = request.meta.get("dedup", True)
     again = option is False or (isinstance(option, dict) and bool(option.keys() & {"again", "key"}))
-    return again or request.dont_filter or bool(request.meta.get("is_start_request"))
+    return again or request.dont_filter
 
 
 def is_a_test(name: str, run: int) -> bool:
