@@ -40,12 +40,10 @@ def main() -> int:
     with TemporaryDirectory(prefix="dedup-parity-") as temporary:
         place = Path(temporary)
         texts, pages = place / "texts.jsonl", place / "pages.jsonl"
-        counts = (
-            write(texts, texts_of(arguments.folders, arguments.records)),
-            write(pages, pages_of(arguments.folders, arguments.records // 10)),
-        )
+        write(texts, texts_of(arguments.folders, arguments.records))
+        has_pages = write(pages, pages_of(arguments.folders, arguments.records // 10)) > 0
         runs = [(texts, options) for options in OPTIONS]
-        runs += [(pages, IN_HTML)] if counts[1] else []
+        runs += [(pages, IN_HTML)] if has_pages else []
         for source, options in runs:
             for method in arguments.methods:
                 command = [source, "--method", method, *options]

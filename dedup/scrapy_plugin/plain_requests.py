@@ -5,8 +5,11 @@ from types import FunctionType, MethodType
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-# What Scrapy keeps in meta, or documents as its own.
-_OF_SCRAPY = frozenset(
+_LINK = "dedup_link"
+ASKS = "dedup_asks"
+"""In the meta of a request that asks only for what has changed."""
+# What Scrapy keeps in meta, or documents as its own, and what dedup does.
+_NOT_OF_THE_SPIDER = frozenset(
     """
     _auth_proxy _scheme_proxy allow_offsite autothrottle_dont_adjust_delay bindaddress depth
     dont_cache dont_merge_cookies dont_obey_robotstxt dont_proxy dont_redirect dont_retry
@@ -16,11 +19,7 @@ _OF_SCRAPY = frozenset(
     is_start_request link_text max_retry_times priority_adjust proxy redirect_reasons
     redirect_times redirect_ttl redirect_urls referrer_policy retry_times rule verbatim_url
     """.split()
-) | {"dedup"}
-_LINK = "dedup_link"
-ASKS = "dedup_asks"
-"""In the meta of a request that asks only for what has changed."""
-_OF_SCRAPY |= {_LINK, ASKS}
+) | {"dedup", _LINK, ASKS}
 
 
 def note_link(request: Request) -> None:
@@ -44,7 +43,7 @@ def is_plain_link(request: Request) -> bool:
     """Return whether *request* hands on nothing: no body, no arguments, no meta of the spider's."""
     if request.method != "GET" or request.body or request.cb_kwargs:
         return False
-    if not request.meta.keys() <= _OF_SCRAPY:
+    if not request.meta.keys() <= _NOT_OF_THE_SPIDER:
         return False
     return type(request).__module__.startswith("scrapy.") and has_plain_callback(request)
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
+from crawls import Crawl, crawl
 from scrapy import Spider
 from texts import article, page
 
@@ -95,3 +97,17 @@ def of(number: int, *links: str, price: int = 5) -> str:
 
 def listing(*links: str) -> str:
     return " ".join(f'<a href="{link}">more</a>' for link in links)
+
+
+def run(site: Site, folder: Path, spider: dict[str, Any] | None = None, **settings: Any) -> Crawl:
+    """Crawl *site* with a ledger in *folder*, by a `shop` with the attributes *spider*."""
+    with site.served() as url:
+        settings.setdefault("DEDUP_INDEX", folder / "pages.sqlite")
+        result = crawl(shop(url, **(spider or {})), **settings)
+    assert not result.messages(40)
+    return result
+
+
+def contents(result: Crawl) -> list[str]:
+    """The titles that were stored, each once."""
+    return sorted({item["title"] for item in result.items})

@@ -9,25 +9,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawls import Crawl, crawl
-from saved_sites import Shop, Site, listing, shop
+from saved_sites import Shop, Site, contents, listing, run, shop
 from scrapy import Request
 from texts import article, page
 
 from dedup.scrapy_plugin.saved_requests import url_rules
 
 pytestmark = pytest.mark.slow  # together
-
-
-def run(site: Site, tmp_path: Path, spider: dict[str, Any] | None = None, **settings: Any) -> Crawl:
-    with site.served() as url:
-        settings.setdefault("DEDUP_INDEX", tmp_path / "pages.sqlite")
-        result = crawl(shop(url, **(spider or {})), **settings)
-    assert not result.messages(40)
-    return result
-
-
-def contents(result: Crawl) -> list[str]:
-    return sorted({item["title"] for item in result.items})
 
 
 IN_ORDER = {"DEPTH_PRIORITY": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}

@@ -1,15 +1,13 @@
 """URLs that are known to be copies are not fetched, in real crawls, and nothing is lost."""
 
 import json
-from pathlib import Path
 from random import Random
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from cases import each
-from crawls import Crawl, crawl
-from saved_sites import Shop, Site, listing, shop
+from crawls import crawl
+from saved_sites import Shop, Site, contents, listing, run, shop
 from texts import article, page
 
 from dedup.scrapy_plugin.saved_requests import url_rules
@@ -17,14 +15,6 @@ from dedup.scrapy_plugin.saved_requests.url_rules import _may_change
 from dedup.url_advice.urls import Part, Url
 
 pytestmark = pytest.mark.slow  # together
-
-
-def run(site: Site, tmp_path: Path, spider: dict[str, Any] | None = None, **settings: Any) -> Crawl:
-    with site.served() as url:
-        settings.setdefault("DEDUP_INDEX", tmp_path / "pages.sqlite")
-        result = crawl(shop(url, **(spider or {})), **settings)
-    assert not result.messages(40)
-    return result
 
 
 class Schemes:
@@ -66,10 +56,6 @@ class Schemes:
         coloured = range(self.size if self.means is None else self.means, self.size)
         plain = [f"Product {number}" for number in range(self.size)]
         return sorted([*plain, *(f"Product {number}red_one" for number in coloured)])
-
-
-def contents(result: Crawl) -> list[str]:
-    return sorted({item["title"] for item in result.items})
 
 
 def test_urls_that_are_known_to_be_copies_are_not_fetched_and_nothing_is_lost(tmp_path):

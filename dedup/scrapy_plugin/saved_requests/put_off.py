@@ -27,12 +27,9 @@ _TABLES = """
     CREATE INDEX IF NOT EXISTS by_reason ON reasons (reason);
     CREATE INDEX IF NOT EXISTS by_id ON reasons (id);
 """
-
-
 _SPREAD = 2_654_435_761  # some are chosen evenly (Knuth, The Art of Computer Programming 3, 6.4)
-
-
 LENGTH_OF_PAGE = 8
+"""How many bytes stand for a page that is to come."""
 _NOBODY_KNOWS = bytes(LENGTH_OF_PAGE)  # what of the last pages was stored
 
 
