@@ -4,13 +4,13 @@ Real ones are the unigram simhashes of sliding windows: 800 words of the Chinese
 words of the English news ("en"), one document following the other; each word weighs 1 + ln(tf), as
 in the shipped method, or tf ("zh-tf", "en-tf"), which fills some buckets more. Where windows of
 that length have too few different fingerprints, longer and shorter ones join them. Every 20th
-document is held back: windows of those are the pages that are looked up.
+document is held back: windows of those are looked up.
 """
 
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,77 +22,51 @@ from dedup.methods.simhash import fingerprint, log_weights
 from dedup.text import Document
 
 NAMES = ("random", "zh", "zh-tf", "en", "en-tf")
-INCOMING, QUERIES = 20_000, 2_000
+QUERIES = 2_000
 NEAR = 3
-# There are not many more different windows.
-MOST_REAL = 10_000_000
 CACHE = Path(tempfile.gettempdir()) / "dedup-benchmark-index"
 _CORPORA = {"zh": ("laws_zh_a", 800), "en": ("reuters_a", 300)}
 _HELD_BACK = 20
-_WIDTH_BITS = 16
 _AT_A_TIME = 1 << 16
 
 
 def prepare(name: str, n: int, folder: Path) -> Path:
     """Return the .npz file of *n* fingerprints to store and others to look up; create it if needed.
 
-    It holds stored, incoming (what a crawl brings next) and queries, for each the numbers of the
-    texts (see `texts`), nearest (the distance from each query to the nearest stored one) and skew
-    (candidates of a stored one in its four buckets of 16 bits, relative to uniform fingerprints).
+    It holds stored, queries, nearest (the distance from each query to the nearest stored one) and
+    skew (candidates of a stored one in its four buckets of 16 bits, relative to uniform ones).
+    Every other query is a stored one with up to 3 bits flipped.
     """
     path = CACHE / f"{name}-{n}.npz"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
         rng = np.random.default_rng(n)
-        arrays = random(n, rng) if name == "random" else real(name, n, folder, rng)
-        arrays["nearest"] = nearest(arrays["stored"], arrays["queries"])
-        arrays["skew"] = skew(arrays["stored"])
-        np.savez(path, **arrays)
+        if name == "random":
+            stored, queries = (rng.integers(0, 2**64, size, np.uint64) for size in (n, QUERIES))
+        else:
+            stored, queries = real(name, n, folder, rng)
+        twins = rng.choice(stored, QUERIES // 2)
+        bits = np.uint64(1) << rng.integers(0, 64, (len(twins), NEAR), np.uint64)
+        bits[np.arange(NEAR) >= rng.integers(0, NEAR + 1, len(twins))[:, None]] = 0
+        queries[::2] = twins ^ np.bitwise_or.reduce(bits, axis=1)
+        nearest = [np.bitwise_count(stored ^ query).min() for query in queries]
+        np.savez(path, stored=stored, queries=queries, nearest=nearest, skew=skew(stored))
     return path
 
 
-def random(n: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return uniform fingerprints; 1 % are near a stored one, and half of the queries are."""
-    arrays: dict[str, Any] = {}
-    parts = (("stored", n, 0.01), ("incoming", INCOMING, 0.01), ("queries", QUERIES, 0.5))
-    for part, size, share in parts:
-        arrays[part] = rng.integers(0, 2**64, size, np.uint64)
-        arrays[f"{part}_texts"] = rng.integers(0, 2**60, size)
-        plant(arrays, part, rng.choice(size, int(size * share), replace=False), rng)
-    return arrays
-
-
-def real(name: str, n: int, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
-    """Return unique fingerprints of windows; every other query is near a stored one."""
+def real(name: str, n: int, folder: Path, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return *n* unique fingerprints of windows, and `QUERIES` of documents that were held back."""
     corpus, _, weights = name.partition("-")
-    words, first_held_back = read_words(corpus, folder)
-    width = _CORPORA[corpus][1]
-    arrays: dict[str, Any] = {}
-    prints, numbers = distinct_fingerprints(words[:first_held_back], width, weights == "tf", n)
-    chosen = rng.choice(len(prints), n, replace=False)
-    arrays["stored"], arrays["stored_texts"] = prints[chosen], numbers[chosen]
-    unseen = words[first_held_back:]
-    prints, numbers = distinct_fingerprints(unseen, width, weights == "tf", 1)
-    for part, size in (("incoming", INCOMING), ("queries", QUERIES)):
-        chosen = rng.integers(0, len(prints), size)
-        arrays[part] = prints[chosen]
-        arrays[f"{part}_texts"] = numbers[chosen] + (first_held_back << _WIDTH_BITS)
-    plant(arrays, "queries", np.arange(0, QUERIES, 2), rng)
-    return arrays
-
-
-def plant(arrays: dict[str, Any], part: str, places: Any, rng: np.random.Generator) -> None:
-    """Put copies of stored fingerprints, with 0 to 3 bits flipped, at *places* of *part*."""
-    twins = rng.integers(0, len(arrays["stored"]), len(places))
-    bits = np.uint64(1) << rng.integers(0, 64, (len(places), NEAR), np.uint64)
-    bits[np.arange(NEAR) >= rng.integers(0, NEAR + 1, len(places))[:, None]] = 0
-    arrays[part][places] = arrays["stored"][twins] ^ np.bitwise_or.reduce(bits, axis=1)
-    arrays[f"{part}_texts"][places] = arrays["stored_texts"][twins]
-
-
-def nearest(stored: Any, queries: Any) -> Any:
-    """Return the distance from each query to the nearest of *stored*."""
-    return np.array([np.bitwise_count(stored ^ query).min() for query in queries])
+    collection, width = _CORPORA[corpus]
+    source = folder / "labelled" / collection / "docs.jsonl"
+    with source.open(encoding="utf-8") as lines:
+        documents = [Document.from_main_text(json.loads(line)["text"]).tokens for line in lines]
+    unseen = list(chain.from_iterable(documents[::_HELD_BACK]))
+    del documents[::_HELD_BACK]
+    seen = list(chain.from_iterable(documents))
+    stored = rng.choice(distinct_fingerprints(seen, width, weights == "tf", n), n, replace=False)
+    queries = rng.choice(distinct_fingerprints(unseen, width, weights == "tf", 1), QUERIES)
+    return stored, queries
 
 
 def skew(stored: Any) -> float:
@@ -105,55 +79,17 @@ def skew(stored: Any) -> float:
     return float(np.mean(ratios) / (1 + (1 << 16) / len(stored)))
 
 
-def read_words(corpus: str, folder: Path) -> tuple[list[str], int]:
-    """Return the words of all documents, with the held-out ones last, and where these begin."""
-    path = CACHE / f"{corpus}.json"
-    if not path.exists():
-        source = folder / "labelled" / _CORPORA[corpus][0] / "docs.jsonl"
-        with source.open(encoding="utf-8") as lines:
-            documents = [Document.from_main_text(json.loads(line)["text"]).tokens for line in lines]
-        held_back = list(chain.from_iterable(documents[::_HELD_BACK]))
-        del documents[::_HELD_BACK]
-        seen = list(chain.from_iterable(documents))
-        path.write_text(json.dumps([" ".join(seen + held_back), len(seen)]))
-    text, first_held_back = json.loads(path.read_text())
-    return text.split(" "), first_held_back
-
-
-def texts(name: str, folder: Path) -> Callable[[int], str]:
-    """Return the function from the number of a text to the text.
-
-    A text of random data is one word. The text of a planted one is that of the stored one.
-    """
-    if name == "random":
-        return "w{}".format
-    words, _ = read_words(name.partition("-")[0], folder)
-    text = " ".join(words)
-    starts = np.cumsum([0, *map(len, words)]) + np.arange(len(words) + 1)
-
-    def window(number: int) -> str:
-        first, width = number >> _WIDTH_BITS, number & ((1 << _WIDTH_BITS) - 1)
-        return text[starts[first] : starts[first + width] - 1]
-
-    return window
-
-
-def distinct_fingerprints(
-    words: list[str], width: int, by_tf: bool, wanted: int
-) -> tuple[Any, Any]:
-    """Return at least *wanted* unique fingerprints, and the number of a window for each."""
+def distinct_fingerprints(words: list[str], width: int, by_tf: bool, wanted: int) -> Any:
+    """Return at least *wanted* unique fingerprints of windows."""
     ids, votes = number_words(words)
-    prints, numbers = np.empty(0, np.uint64), np.empty(0, np.int64)
+    prints = np.empty(0, np.uint64)
     for length in widths(width):
         found = windows(ids, votes, length, by_tf)
-        first_weights = log_weights(Counter(words[:length]))
-        if not by_tf and int(found[0]) != fingerprint(first_weights):
+        if not by_tf and int(found[0]) != fingerprint(log_weights(Counter(words[:length]))):
             raise AssertionError("a window has another fingerprint than in dedup.methods.SimHash")
-        places = (np.arange(len(found)) << _WIDTH_BITS) | length
-        prints, first = np.unique(np.append(prints, found), return_index=True)
-        numbers = np.append(numbers, places)[first]
+        prints = np.unique(np.append(prints, found))
         if len(prints) >= wanted:
-            return prints, numbers
+            return prints
     raise ValueError(f"{wanted} unique fingerprints are needed, but there are only {len(prints)}")
 
 

@@ -18,23 +18,20 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 TEXTS, PAGES = "labelled/reuters_a", "sites/pooch"
 TINY = {
-    "calibration": [TEXTS, "--methods", "simhash", "--answers", "20", "--draws", "3"],
-    "containment": [TEXTS],
     "crawl": ["", "--rounds", "1"],
     "drops": [PAGES, "--items", "url", "text"],
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
     "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
-    "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict"],
-    "ledger": ["", "--sizes", "300", "--pages", "40"],
+    "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict of lists"],
+    "ledger": ["", "--sizes", "300"],
     "load": ["--pages", "60"],
-    "methods_table": ["texts.json", "texts.json"],
     "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
     "planted": [PAGES, "--copies", "2"],
     "saved_fetches": ["--pages", "12", "--orders", "1"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
     "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
-    "spark": ["--fingerprints", "300", "--texts", "--memory", "1g", "--master", "local[1]"],
+    "spark": ["--fingerprints", "300", "--memory", "1g", "--master", "local[1]"],
 }
 """Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""
 NO_BENCHMARKS = {
@@ -101,9 +98,6 @@ def run(data: Path, *command: str | Path) -> str:
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
     if name in ("parity", "spark"):
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
-    if name == "methods_table":
-        texts = [data / TEXTS, "--method", "all", "--json"]
-        (data / "texts.json").write_text(run(data, "-m", "dedup", "evaluate", *texts))
     arguments = [str(data) if word == "" else word for word in TINY[name]]
     run(data, BENCHMARKS / f"{name}.py", *arguments)
 

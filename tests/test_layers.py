@@ -148,7 +148,6 @@ HEAVY = {
     "jieba",
     "rjieba",
     "lxml",
-    "matplotlib",
     "pyarrow",
     "tldextract",
     "pyspark",
@@ -177,7 +176,7 @@ def test_the_commands_are_shown_without_any_of_them():
 def test_a_crawl_starts_without_what_only_its_end_or_its_workers_need():
     components = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
     loaded = modules_loaded_by(components)
-    others = {"trafilatura", "jieba", "rjieba", "matplotlib", "pyarrow", "pyspark"}
+    others = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark"}
     assert loaded & {*others, "rich", "jinja2", "babel", "tldextract"} == set()
 
 
