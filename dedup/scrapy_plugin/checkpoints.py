@@ -20,7 +20,7 @@ from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
 from dedup.stores.base import StoreState

@@ -18,7 +18,7 @@ from dedup.report.summary import Summary
 from dedup.report.table import as_text, log_width
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
 

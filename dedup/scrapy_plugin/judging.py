@@ -34,7 +34,7 @@ from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.request_options import RequestOptions, request_options
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.text import to_utf8
 from dedup.workers.base import ReadError
 

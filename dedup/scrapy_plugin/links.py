@@ -16,7 +16,7 @@ from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
 from dedup.scrapy_plugin.request_options import request_options
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers.base import ReadError
 
 _OWN_HOST = "page.invalid"

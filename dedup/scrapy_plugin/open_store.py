@@ -10,8 +10,8 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from dedup.detector import Detector
 from dedup.logs import get_logger
-from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
-from dedup.scrapy_plugin.settings.values import SettingError, as_switch
+from dedup.scrapy_plugin.setting_values import SettingError, parse_switch
+from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 from dedup.stores.shared.places import open_log
 from dedup.stores.shared.store import SharedStore
@@ -74,7 +74,10 @@ def is_reset(crawler: "Crawler") -> bool:
     argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is None:
         return False
-    return as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
+    try:
+        return parse_switch(argument)
+    except ValueError as error:
+        raise SettingError(f"the spider argument {RESET_ARGUMENT} {error}") from None
 
 
 def _close_those_of_failed_crawls() -> None:

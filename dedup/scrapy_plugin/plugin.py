@@ -33,8 +33,8 @@ from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests import RequestSaver
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.scrapy_plugin.settings.values import SettingError
+from dedup.scrapy_plugin.setting_values import SettingError
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool

@@ -8,7 +8,7 @@ from dedup.report.losses import Losses
 from dedup.report.summary import Summary
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.url_advice.contents import Contents
 
 

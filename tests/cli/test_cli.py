@@ -12,6 +12,7 @@ import pytest
 from cases import each
 from commands import run
 from labelled import WORDS, write
+from scrapy.settings import Settings
 from texts import ENGLISH, article, edited, page
 
 from dedup.cli import COMMANDS, main
@@ -41,7 +42,7 @@ def test_pages_are_short_to_every_command_as_they_are_in_a_crawl():
     for name in COMMANDS:
         import_module(f"dedup.cli.{name}").add_arguments(parser := argparse.ArgumentParser())
         defaults[name] = parser.get_default("min_tokens")
-    assert defaults["scan"] == SHORT == DedupSettings.defaults()["DEDUP_MIN_TOKENS"]
+    assert defaults["scan"] == SHORT == DedupSettings.from_settings(Settings()).min_tokens
 
 
 def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):

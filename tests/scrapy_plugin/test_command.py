@@ -81,7 +81,7 @@ def test_a_wrong_name_of_a_method_stops_the_crawl_with_the_name_that_was_meant()
     assert lines[-1].endswith("got 'verfied'; did you mean verified?")
     # The one that Scrapy prints of whatever stops a crawl.
     assert stopped.stderr.count("Traceback") == 1
-    assert "settings/values.py" not in stopped.stderr
+    assert "setting_values.py" not in stopped.stderr
 
 
 def test_an_unknown_setting_gets_a_warning_that_names_the_known_one():

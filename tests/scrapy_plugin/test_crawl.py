@@ -15,6 +15,7 @@ import scrapy
 from crawls import ADDON, crawl, spider_over
 from garbage import collect
 from scrapy import Request
+from scrapy.settings import Settings
 from texts import article, edited, page
 from web import Answer, served
 
@@ -703,7 +704,7 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     [logged] = [m for m in result.messages(logging.INFO) if m.startswith("Dedup report:")]
     assert re.search(rf"group of 2 +{url}/original", logged)
-    assert report["settings"] == dict(DedupSettings.defaults()) | {
+    assert report["settings"] == dict(DedupSettings.from_settings(Settings()).shown) | {
         "DEDUP_WORKERS": 0,
         "DEDUP_REPORT": str(path.parent),
     }

@@ -14,7 +14,7 @@ from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.saved_requests.leaves import _header, _modified
-from dedup.scrapy_plugin.settings.values import SettingError
+from dedup.scrapy_plugin.setting_values import SettingError
 
 pytestmark = pytest.mark.slow  # together
 

@@ -22,7 +22,7 @@ from dedup.scrapy_plugin.plain_requests import ASKS, first_url, is_link, is_plai
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.savings import Savings
-from dedup.scrapy_plugin.settings.values import Revisits
+from dedup.scrapy_plugin.setting_values import Revisits
 from dedup.stores.sqlite import SqliteStore
 from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY

@@ -15,7 +15,7 @@ from dedup.scrapy_plugin.saved_requests.leaves import NOT_MODIFIED, Leaves
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.savings import Savings
 from dedup.scrapy_plugin.saved_requests.url_rules import UrlRules
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import SqliteStore, Store
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from cases import each
 from scrapy import Spider
 
-from dedup.scrapy_plugin.settings.paths import Placeholders
+from dedup.scrapy_plugin.setting_values import Placeholders
 
 
 class News(Spider):

@@ -1,0 +1,342 @@
+"""The values of settings: what is accepted, what becomes of it, and what the report shows."""
+
+import logging
+import math
+import os
+import pickle
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from inspect import getattr_static
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from scrapy import Spider
+from scrapy.settings import BaseSettings
+
+from dedup.plugins import list_in
+from dedup.stores.shared.log_url import LogUrl, split_options, without_secrets
+from dedup.suggestion import did_you_mean
+
+PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
+_STORE_OPTIONS = {"commit": ("stored", "passed"), "store_down": ("keep", "stop")}
+# A percent sign that begins no placeholder, where none stands for itself.
+_STRAY_PERCENT = re.compile(r"%(?!\()")
+_PLACEHOLDER = re.compile(r"%\(([^)]*)\)s")
+
+
+class SettingError(ValueError):
+    """A ``DEDUP_*`` setting has a wrong value; the message names it and the choices."""
+
+
+def _show_given(given: Any, _parsed: Any) -> Any:
+    return given
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its default, and how its value is read."""
+
+    default: Any
+    parse: Callable[[Any], Any]
+    """Turns the given value into the one that is used; raises ValueError if it is wrong."""
+    show: Callable[[Any, Any], Any] = lambda _given, parsed: parsed
+    """Returns what the report says, from the given value and the one that is used."""
+    has_placeholders: bool = False
+
+
+class Reader:
+    """Reads settings one by one, and keeps what the report shows of them."""
+
+    def __init__(self, settings: BaseSettings, placeholders: "Placeholders") -> None:
+        self._settings = settings
+        self._placeholders = placeholders
+        self.shown: dict[str, Any] = {}
+
+    def read(self, name: str, setting: Setting) -> Any:
+        """Return the parsed value of the setting *name*; raises SettingError if it is wrong."""
+        value = self._settings.get(name)
+        if value is None:
+            value = setting.default
+        try:
+            if setting.has_placeholders and isinstance(value, str | os.PathLike):
+                value = self._placeholders.fill(os.fspath(value))
+            parsed = setting.parse(value)
+        except ValueError as error:
+            raise SettingError(f"{name} {error}") from None  # the message says all of it
+        self.shown[name] = setting.show(value, parsed)
+        return parsed
+
+
+class Placeholders:
+    """What ``%(name)s``, ``%(time)s`` and the attributes of a spider stand for, as in FEEDS."""
+
+    def __init__(self, spider: Spider | None) -> None:
+        """Note the current time, which all paths share."""
+        self._spider = spider
+        self._time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
+
+    def fill(self, path: str) -> str:
+        """Return *path* with its placeholders replaced, and ``%%`` by ``%``; in a URL, quoted.
+
+        >>> placeholders = Placeholders(Spider("news", page=7))
+        >>> placeholders.fill("%(name)s-%(page)03d-100%%.sqlite")
+        'news-007-100%.sqlite'
+        >>> placeholders.fill("redis://:%40@host/0?namespace=%(name)s")
+        'redis://:%40@host/0?namespace=news'
+
+        Raises ValueError if a placeholder does not exist, or a ``%`` of a path begins none.
+        """
+        try:
+            if "://" in path:
+                return _PLACEHOLDER.sub(lambda found: quote(str(self[found[1]]), safe=""), path)
+            if _STRAY_PERCENT.search(path.replace("%%", "")):
+                raise ValueError(
+                    "a % begins a placeholder such as %(name)s, and %% stands for itself"
+                )
+            return path % self
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{_shown(path)!r}: {error}") from error
+
+    def __getitem__(self, name: str) -> Any:
+        """Return what *name* stands for; raises ValueError if that is nothing."""
+        value = self._time if name == "time" else getattr(self._spider, name, "")
+        if not _is_value(value):
+            names = [one for one in dir(self._spider) if not one.startswith("_")]
+            values = [one for one in names if _is_value(getattr_static(self._spider, one))]
+            there = ", ".join(f"%({one})s" for one in ("time", *values))
+            raise ValueError(f"there is no %({name})s; there are {there}")
+        return value
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+def parse_switch(value: Any) -> bool:
+    """Return a truth value given in any form that Scrapy accepts."""
+    try:
+        return BaseSettings({"value": value}).getbool("value")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must be True or False, got {value!r}") from error
+
+
+def switch(default: bool) -> Setting:
+    return Setting(default, parse_switch)
+
+
+def whole_number(default: int) -> Setting:
+    return Setting(default, partial(_parse_number, int))
+
+
+def parse_distance(value: Any) -> float | None:
+    if value is None:
+        return None
+    distance: float = _parse_number(float, value)
+    # Most methods count something; some have a share, from 0 to 1.
+    return int(distance) if distance.is_integer() else distance
+
+
+def _parse_number(kind: type, value: Any) -> Any:
+    parsed = math.nan
+    with suppress(TypeError, ValueError, OverflowError):
+        if kind(value) == float(value):
+            parsed = kind(value)
+    if isinstance(value, bool) or not 0 <= parsed <= 10**15:
+        what = "a whole number" if kind is int else "a number"
+        raise ValueError(f"must be {what} of at least 0, got {value!r}")
+    return parsed
+
+
+def choice(choices: Sequence[str]) -> Setting:
+    """One of *choices*; the first one is the default."""
+    return Setting(choices[0], partial(_parse_choice, choices))
+
+
+def _parse_choice(choices: Sequence[str], value: Any) -> str:
+    if not isinstance(value, str) or value not in choices:
+        hint = did_you_mean(str(value), choices)
+        raise ValueError(f"must be {_alternatives(choices)}, got {value!r}{hint}")
+    return value
+
+
+def _alternatives(choices: Sequence[str]) -> str:
+    return " or ".join(map(repr, choices))
+
+
+def _parse_log_level(value: Any) -> str:
+    levels = logging.getLevelNamesMapping()
+    is_number = str(value).isdecimal()
+    level = logging.getLevelName(int(value)) if is_number else str(value).upper()
+    if level not in levels:
+        raise ValueError(f"must be {_alternatives(tuple(levels))}, got {value!r}")
+    return level
+
+
+LOG_LEVEL = Setting("INFO", _parse_log_level)
+
+
+class Revisits(NamedTuple):
+    """What becomes of pages that an earlier crawl stored, and that are unchanged."""
+
+    mode: str
+    days: float
+    """So long they are known. 0: for ever."""
+
+    @property
+    def are_kept(self) -> bool:
+        return self.mode == "keep"
+
+    @property
+    def need_leaves(self) -> bool:
+        """Whether some of them are not fetched."""
+        return self.mode in ("skip", "ask")
+
+
+def _parse_revisits(value: Any) -> Revisits:
+    choices = ("drop", "keep", "skip", "ask")
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        return Revisits(_parse_choice(choices, value), 0)
+    given = _parse_dictionary(value)
+    if len(given) != 1:
+        raise ValueError(
+            f'must be {_alternatives(choices)}, or such as {{"drop": "30d"}}, got {given!r}'
+        )
+    [(name, age)] = given.items()
+    days = age[:-1] if isinstance(age, str) and age.endswith("d") else age
+    return Revisits(_parse_choice(choices, name), _parse_number(float, days))
+
+
+REVISITS = Setting("drop", _parse_revisits, _show_given)
+
+
+def _parse_field(value: Any) -> str | None:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, got {value!r}")
+    return value or None
+
+
+ITEM_FIELD = Setting("", _parse_field, _show_given)
+
+
+def _parse_dictionary(value: Any) -> dict[str, Any]:
+    try:
+        return BaseSettings({"value": value}).getdict("value")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must be a dict or one in JSON, got {value!r}") from error
+
+
+def _parse_filled_fields(value: Any) -> Mapping[str, str]:
+    fields = _parse_dictionary(value)
+    for key, field in fields.items():
+        if key not in PAGE_FIELDS or not isinstance(field, str):
+            raise ValueError(
+                f"must map {_alternatives(PAGE_FIELDS)} to the name of an item's field, "
+                f"got {key!r}: {field!r}"
+            )
+    return fields
+
+
+FILLED_FIELDS = Setting({}, _parse_filled_fields)
+
+
+def _parse_field_names(value: Any) -> frozenset[str]:
+    names = list_in(value)
+    if not isinstance(names, list | tuple | set | frozenset) or not all(
+        isinstance(name, str) for name in names
+    ):
+        raise ValueError(f"must be a list of names of fields, got {value!r}")
+    return frozenset(name.strip() for name in names if name.strip())
+
+
+FIELD_NAMES = Setting([], _parse_field_names, lambda _given, parsed: sorted(parsed))
+
+
+def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | None:
+    kind = "folder" if is_right_kind is Path.is_dir else "file"
+    if not isinstance(value, str):
+        raise ValueError(f"must be the path of a {kind}, got {value!r}")
+    if "://" in value:
+        raise ValueError(f"must be the path of a local {kind}, got the URL {_shown(value)!r}")
+    if not value:
+        return None
+    path = Path(value).absolute()
+    try:
+        if path.exists() and not is_right_kind(path):
+            raise ValueError(f"must be a {kind}, got {value!r}")
+        # It is created when there is something to write; whether it can be must show now.
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+    except OSError as error:
+        raise ValueError(f"cannot be used: {value!r} ({error.strerror})") from error
+    mode = os.W_OK | os.X_OK if existing.is_dir() else os.W_OK
+    if (existing != path and not existing.is_dir()) or not os.access(existing, mode):
+        raise ValueError(f"cannot be written: {value!r}")
+    return path
+
+
+def _shown(value: str) -> str:
+    """Return what may be shown of a path or a URL."""
+    return without_secrets(value) if "://" in value else value
+
+
+FILE = Setting("", partial(_parse_path, Path.is_file), _show_given, True)
+FOLDER = Setting("", partial(_parse_path, Path.is_dir), _show_given, True)
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where pages are stored, and what the options of its URL say."""
+
+    place: Path | LogUrl | None = None
+    is_shared: bool = False
+    """Whether other crawls use it at the same time."""
+    commit: str = "stored"
+    """When a page counts as stored: with its feeds, or when its items have "passed"."""
+    store_down: str = "keep"
+    """What becomes of items while it cannot be reached: "keep", or "stop" the crawl."""
+
+
+def _parse_store_place(value: Any) -> StorePlace:
+    if not isinstance(value, str) or "://" not in value:
+        return StorePlace(FILE.parse(value))
+    place, options = split_options(value)
+    try:
+        for name, given in options.items():
+            if name in _STORE_OPTIONS:
+                _parse_choice(_STORE_OPTIONS[name], given)
+        share = options.pop("share", None)
+        is_shared = share is not None and parse_switch(share)
+    except ValueError as error:
+        raise ValueError(f"has a wrong option: {error}") from error
+    if isinstance(place, LogUrl):
+        if share is not None:
+            raise ValueError(f"has a wrong option: share is for a file, got {_shown(value)!r}")
+        return StorePlace(place, True, **options)
+    if not is_shared and "store_down" in options:
+        raise ValueError(f"has store_down for a file that crawls do not share, got {value!r}")
+    return StorePlace(FILE.parse(place), is_shared, **options)
+
+
+def _show_store_place(given: Any, parsed: StorePlace) -> Any:
+    return str(parsed.place) if isinstance(given, str) and "://" in given else given
+
+
+STORE_PLACE = Setting("", _parse_store_place, _show_store_place, True)
+
+
+def check_for_workers(name: str, plugin: Any) -> None:
+    """Raise SettingError if a worker process cannot load *plugin*, the value of *name*."""
+    problem = ""
+    try:
+        pickle.dumps(plugin)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        problem = f"cannot be sent to a worker process: {error};"
+    else:
+        if plugin.__module__ == "__main__":
+            problem = "is defined in the main script, which a worker process cannot import;"
+    if problem:
+        raise SettingError(f"{name} {problem} define it in a module, or set DEDUP_WORKERS = 0")

@@ -1,0 +1,293 @@
+"""The settings of a crawl, checked: the only reader of ``DEDUP_*``."""
+
+import dataclasses
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from scrapy import Spider
+from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
+from w3lib.url import file_uri_to_path
+
+from dedup.evidence import NORMAL
+from dedup.extraction import Extractor
+from dedup.logs import get_logger
+from dedup.methods.base import Method
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
+from dedup.preference import URL_CRITERIA, Preference
+from dedup.record_field import MadeWith
+from dedup.rule import Rule
+from dedup.scopes import Scope
+from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.setting_values import (
+    FIELD_NAMES,
+    FILE,
+    FILLED_FIELDS,
+    FOLDER,
+    ITEM_FIELD,
+    LOG_LEVEL,
+    REVISITS,
+    STORE_PLACE,
+    Placeholders,
+    Reader,
+    Revisits,
+    Setting,
+    SettingError,
+    StorePlace,
+    check_for_workers,
+    choice,
+    parse_distance,
+    switch,
+    whole_number,
+)
+from dedup.search import index_for
+from dedup.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = get_logger(__name__)
+
+MARK_FIELD = "dedup"
+"""The field of an item that is marked."""
+LEDGER_OF_A_JOB = "dedup.sqlite"
+"""The name of the ledger in a JOBDIR."""
+_OUTSIDE_A_CRAWL = {
+    "DEDUP_ENABLED": False,
+    "DEDUP_WORKERS": 0,
+    "DEDUP_INDEX": "",
+    "DEDUP_REVISITS": "drop",
+    "DEDUP_SKIP_URLS": False,
+    "DEDUP_REPORT": "",
+    "DEDUP_DUPLICATES": "",
+    "JOBDIR": "",
+}
+"""There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
+
+
+@dataclass(frozen=True)
+class DedupSettings:
+    """The settings of one crawl, checked. docs/settings.md says what each means.
+
+    To add a setting, add a field here: `min_tokens` is read from DEDUP_MIN_TOKENS.
+    """
+
+    method: Method
+    """Made of DEDUP_METHOD and DEDUP_MAX_DISTANCE, with DEDUP_SECRET of the environment."""
+    extractor: Annotated[Extractor, Setting("trafilatura", load_extractor, name_of)]
+    item_field: Annotated[str | None, ITEM_FIELD]
+    index: Annotated[StorePlace, STORE_PLACE]
+    workers: Annotated[int, whole_number(1)]
+    enabled: Annotated[bool, switch(True)]
+    min_tokens: Annotated[int, whole_number(20)]
+    evidence: Annotated[bool, switch(True)]
+    scope: Annotated[Scope, Setting("crawl", Scope.of, lambda _given, scope: scope.name)]
+    action: Annotated[str, choice(("drop", "mark"))]
+    follow_duplicates: Annotated[bool, switch(True)]
+    fields: Annotated[Mapping[str, str], FILLED_FIELDS]
+    sketch_field: Annotated[str | None, ITEM_FIELD]
+    ignore_fields: Annotated[frozenset[str], FIELD_NAMES]
+    log_level: Annotated[str, LOG_LEVEL]
+    report: Annotated[Path | None, FOLDER]
+    revisits: Annotated[Revisits, REVISITS]
+    skip_urls: Annotated[bool, switch(False)]
+    close_unchanged: Annotated[int, whole_number(0)]
+    duplicates: Annotated[Path | None, FILE]
+    prefer: Annotated[
+        Preference,
+        Setting((), partial(load_preference, URL_CRITERIA), lambda _given, made: made.names),
+    ]
+    job: str | None
+    """Scrapy's JOBDIR."""
+    shown: Mapping[str, Any] = dataclasses.field(repr=False)
+    """The values for the report, by the name of the setting."""
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings of *crawler*; outside a crawl, dedup is switched off.
+
+        Raises SettingError and warns as `from_settings`.
+        """
+        settings = crawler.settings
+        if not is_crawl(crawler):
+            settings = settings.copy()
+            settings.frozen = False
+            settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
+        try:
+            return cls.from_settings(settings, crawler.spider)
+        except SettingError as error:
+            # Scrapy logs a traceback of whatever stops a crawl; without the part in this package.
+            raise error.with_traceback(None) from None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, spider: Spider | None = None) -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings; paths may name attributes of *spider*.
+
+        Raises SettingError for a wrong value; warns about a setting that does not exist.
+        """
+        placeholders = Placeholders(spider)
+        reader = Reader(settings, placeholders)
+        values: dict[str, Any] = {"method": _read_method(reader), "job": job_dir(settings)}
+        for field in dataclasses.fields(cls):
+            for setting in getattr(field.type, "__metadata__", ()):
+                values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
+        if values["job"] and values["index"].place is None:
+            values["index"] = StorePlace(Path(values["job"], LEDGER_OF_A_JOB).absolute())
+        result = cls(**values, shown=reader.shown)
+        result._check_together()
+        result._check_fields()
+        result._check_files(settings, placeholders)
+        _warn_of_unknown(settings, reader.shown)
+        return result
+
+    def _check_together(self) -> None:
+        if self.workers:
+            check_for_workers("DEDUP_METHOD", self.method)
+            check_for_workers("DEDUP_EXTRACTOR", self.extractor)
+        of_page = "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page"
+        for is_wrong, problem in (
+            (
+                self.item_field and not self.follow_duplicates,
+                f"{of_page}, DEDUP_ITEM_FIELD gives one on each item: set one of them only",
+            ),
+            (
+                self.scope.needs_item and not self.follow_duplicates,
+                f"{of_page}, DEDUP_SCOPE = {self.scope.name!r} gives one on each item: set one of "
+                "them only",
+            ),
+            (
+                self.item_field and self.fields,
+                "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD uses the item's own: "
+                "set one of them only",
+            ),
+            (
+                self.revisits.need_leaves and (self.index.is_shared or self.index.place is None),
+                f"DEDUP_REVISITS = {self.revisits.mode!r} needs a ledger that no other crawl "
+                "shares: set DEDUP_INDEX to the path of a file",
+            ),
+        ):
+            if is_wrong:
+                raise SettingError(problem)
+
+    def _check_fields(self) -> None:
+        """Raise SettingError if the sketch would be written into the field of another setting."""
+        for name, fields in (
+            ("DEDUP_ITEM_FIELD", [self.item_field]),
+            ("DEDUP_FIELDS", self.fields.values()),
+            ('DEDUP_ACTION = "mark"', [MARK_FIELD] if self.action == "mark" else []),
+        ):
+            if self.sketch_field and self.sketch_field in fields:
+                raise SettingError(
+                    f"DEDUP_SKETCH_FIELD and {name} both use the field {self.sketch_field!r}: give "
+                    "each its own"
+                )
+
+    def _check_files(self, settings: BaseSettings, placeholders: Placeholders) -> None:
+        """Raise SettingError if two settings, or one and a feed, are one file, also by links."""
+        seen = {
+            os.path.realpath(path): f"the feed {path}"
+            for path in _feed_files(settings, placeholders)
+        }
+        for name, place in (
+            ("DEDUP_INDEX", self.index.place),
+            ("DEDUP_DUPLICATES", self.duplicates),
+            ("DEDUP_REPORT", self.report),
+        ):
+            if isinstance(place, Path):
+                other = seen.setdefault(os.path.realpath(place), name)
+                if other != name:
+                    raise SettingError(f"{other} and {name} are one file: give each its own")
+
+    @property
+    def fields_without_content(self) -> frozenset[str]:
+        """The fields of items that say nothing of the content."""
+        ours = {self.sketch_field, MARK_FIELD if self.action == "mark" else None}
+        return self.ignore_fields | {field for field in ours if field}
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.min_tokens, NORMAL if self.evidence else None)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What stored sketches depend on: a ledger is for crawls with an equal one."""
+        return {**self.method.identity, **self._identity_of_texts}
+
+    @property
+    def made_with(self) -> MadeWith:
+        """What the records in the fields of items depend on: as much as those in a ledger."""
+        return MadeWith.of(self.method, self._identity_of_texts)
+
+    @property
+    def _identity_of_texts(self) -> dict[str, Any]:
+        return {
+            "extractor": self.shown["DEDUP_EXTRACTOR"],
+            "item_field": self.item_field,
+            "scope": self.scope.name,
+        }
+
+
+def _read_method(reader: Reader) -> Method:
+    """Return the method that DEDUP_METHOD and DEDUP_MAX_DISTANCE describe, with the secret."""
+    setting = Setting("simhash", MethodChoice.of, lambda _given, choice: choice.shown())
+    choice: MethodChoice = reader.read("DEDUP_METHOD", setting)
+    distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, parse_distance))
+    names = "DEDUP_METHOD"
+    if distance is not None:
+        names = "DEDUP_METHOD, DEDUP_MAX_DISTANCE"
+        if choice.arguments.setdefault("max_distance", distance) != distance:
+            raise SettingError(
+                f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD it is "
+                f"{choice.arguments['max_distance']!r}: set one of them only"
+            )
+    try:
+        method = choice.method()
+    except ValueError as error:
+        raise SettingError(f"{names}: {error}") from error
+    _check_attributes(method, choice.name)
+    reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+    secret = os.environ.get("DEDUP_SECRET")
+    if not secret:
+        return method
+    reader.shown["DEDUP_SECRET"] = "set"  # never its value
+    try:
+        return with_keyed_hashing(method, KeyedHashing(secret))
+    except ValueError as error:
+        raise SettingError(f"DEDUP_SECRET: {error}") from error
+
+
+def _check_attributes(method: Method, name: str) -> None:
+    """Raise SettingError if a method of the user's own lacks what every method must have."""
+    for attribute, kind in (("name", str), ("version", int), ("max_distance", (int, float))):
+        if not isinstance(getattr(method, attribute, None), kind):
+            expected = "number" if isinstance(kind, tuple) else kind.__name__
+            raise SettingError(f"DEDUP_METHOD {name} lacks a {attribute} ({expected})")
+    try:
+        index_for(method)
+    except TypeError as error:
+        raise SettingError(f"DEDUP_METHOD: {error}") from error
+
+
+def _feed_files(settings: BaseSettings, placeholders: Placeholders) -> Iterator[str]:
+    """Yield the local files of the feeds of a crawl, as far as the settings tell."""
+    for uri in (*settings.getdict("FEEDS"), settings["FEED_URI"] or ""):
+        path = str(uri)
+        with suppress(ValueError):  # placeholders that only feeds have
+            path = placeholders.fill(path)
+        if path.startswith("file:"):
+            path = file_uri_to_path(path)
+        if path and "://" not in path:
+            yield path
+
+
+def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:
+    """Warn of settings that begin with ``DEDUP_`` and do not exist: probably typing errors."""
+    for name in map(str, settings):
+        if name.startswith("DEDUP_") and name not in known:
+            logger.warning("There is no setting %s%s", name, did_you_mean(name, known))
