@@ -12,7 +12,7 @@ In the conformance suite, eight processes crawl families of near pages together,
 is started for that. They are killed, stopped for longer than their leases, and lose answers; the
 server is killed, or loses what it had last. What they have stored is judged afterwards: no two near
 pages, none called a duplicate of what is not stored, no content lost
-(tests/stores/shared/conformance.py). What fleets cost is measured by fleet_speed.py, and in crawls
+(tests/stores/conformance.py). What fleets cost is measured by fleet_speed.py, and in crawls
 of Scrapy by fleet_crawl.py.
 """
 

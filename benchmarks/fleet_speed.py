@@ -30,8 +30,8 @@ from dedup.methods import SimHash, Verified
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import HistoryChangedError, News, StoreDownError
-from dedup.stores.shared.log import Log, Member, Request
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.log import Log, Member, Request
+from dedup.stores.shared import SharedStore
 from dedup.text import Document
 
 METHODS: dict[str, type[Method]] = {"simhash": SimHash, "verified": Verified}

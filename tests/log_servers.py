@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
-from dedup.stores.shared.log import LEASE, Log
+from dedup.stores.log import LEASE, Log
 
 _namespaces = count()
 

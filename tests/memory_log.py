@@ -10,17 +10,8 @@ from log_servers import LogServer
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
-from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.log import (
-    LEASE,
-    MOST_ENTRIES,
-    Answer,
-    CrawlRow,
-    Entry,
-    Found,
-    Joined,
-    Log,
-)
+from dedup.stores.entries import Entry, from_bytes, to_bytes
+from dedup.stores.log import LEASE, MOST_ENTRIES, Answer, CrawlRow, Found, Joined, Log
 
 
 class Server:

@@ -18,8 +18,8 @@ from urllib.parse import quote
 import psycopg
 from log_servers import LogServer, skip_without_server
 
-from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.postgres_log import PostgresLog
+from dedup.stores.log import LEASE
+from dedup.stores.postgres_log import PostgresLog
 
 PASSWORD = "p:a/s@s w?o#rd%"
 # It is often not in the path, and there may be several: the newest one.

@@ -16,8 +16,8 @@ from urllib.parse import quote
 from log_servers import LogServer, skip_without_server
 from redis import Redis
 
-from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.redis_log import RedisLog
+from dedup.stores.log import LEASE
+from dedup.stores.redis_log import RedisLog
 
 _SECONDS_TO_START = 30.0
 

@@ -10,7 +10,7 @@ from log_servers import LogServer
 from memory_log import MemoryLog, Server
 
 from dedup.stores import StoreDownError
-from dedup.stores.shared.log import LEASE, Log
+from dedup.stores.log import LEASE, Log
 
 _TIMEOUT = 5.0
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from log_servers import LogServer
 
 from dedup.stores.base import DuplicateNote
-from dedup.stores.shared.log import LEASE, CrawlRow
-from dedup.stores.shared.sqlite_log import SqliteLog
+from dedup.stores.log import LEASE, CrawlRow
+from dedup.stores.sqlite_log import SqliteLog
 
 
 class ReadableLog(SqliteLog):

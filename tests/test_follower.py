@@ -13,9 +13,9 @@ from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, StoreDownError
-from dedup.stores.shared import store as module
-from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.store import SharedStore
+from dedup.stores import shared as module
+from dedup.stores.log import LEASE
+from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
 

@@ -139,7 +139,7 @@ def test_the_feeds_know_nothing_of_those_who_use_them():
     names = {name for file in feeds.glob("*.py") for name in imported_modules(file)}
     others = {name for name in names if not name.startswith(f"{plugin}.feeds")}
     ours = {name for name in others if name.startswith("dedup")}
-    assert ours == {"dedup.logs", "dedup.stores.shared.log_url", f"{plugin}.awaiting"}
+    assert ours == {"dedup.logs", "dedup.stores.server_url", f"{plugin}.awaiting"}
 
 
 HEAVY = {

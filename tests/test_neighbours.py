@@ -9,7 +9,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import PageRecord
 from dedup.stores import News, StoreDownError, finished
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 
 HERE, MATCH, MISS, FARTHER, FAR = 0, 0x7, 0xFF << 20, 0x1FF << 40, 0x1FFFF << 10
 """Fingerprints; the others are at the distances 3, 8, 9 and 17 from the first one."""

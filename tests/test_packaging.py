@@ -29,8 +29,8 @@ SOURCES = [
 ]  # fmt: skip
 DATA = {
     "dedup/stores/schema.sql",
-    "dedup/stores/shared/redis_log.lua",
-    "dedup/stores/shared/postgres_log.sql",
+    "dedup/stores/redis_log.lua",
+    "dedup/stores/postgres_log.sql",
     "dedup/py.typed",
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("dedup/report/templates/*")),
 }

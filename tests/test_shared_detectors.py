@@ -14,7 +14,7 @@ from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, finished
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
 

@@ -14,9 +14,9 @@ from dedup.records import Fields, Format, RawRecord, format_of
 from dedup.records.tables import json_objects
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
+from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import Reindexed, rebuild, reindex
-from dedup.stores.shared.copying import check_target, copy_to_log
-from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.server_url import ServerUrl
 from dedup.text import printable
 from dedup.units import Count, count_of
 
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     first = options.inputs[0]
-    is_ledger = isinstance(first, LogUrl) or (first.is_file() and is_sqlite(first))
+    is_ledger = isinstance(first, ServerUrl) or (first.is_file() and is_sqlite(first))
     if is_ledger and len(options.inputs) > 1:
         raise ValueError(f"{first} is a ledger: give one, or several feeds")
     if options.texts and not (is_ledger and options.method):
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
 
 
-def _converted(ledger: Path | LogUrl, options: argparse.Namespace) -> Reindexed:
+def _converted(ledger: Path | ServerUrl, options: argparse.Namespace) -> Reindexed:
     method = None if options.method is None else method_of(options.method)
     scope = scope_of(options.scope)
     with (

@@ -8,18 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from dedup.stores.copying import copy_to_ledger
+from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.copying import copy_to_ledger
-from dedup.stores.shared.log_url import LogUrl, split_options
-from dedup.stores.shared.places import open_server_log
-from dedup.stores.shared.server_log import ServerLog
+from dedup.stores.server_url import ServerUrl, open_log, split_options
 
 LEDGER_HELP = "the ledger of DEDUP_INDEX: a file, or the URL of a shared store"
 
 T = TypeVar("T")
 
 
-def place_of(text: str) -> Path | LogUrl:
+def place_of(text: str) -> Path | ServerUrl:
     """Return where a ledger is: the type of an argument, whose messages show no password."""
     if "://" not in text:
         return Path(text)
@@ -27,19 +26,19 @@ def place_of(text: str) -> Path | LogUrl:
         place, _ = split_options(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return place if isinstance(place, LogUrl) else Path(place)
+    return place if isinstance(place, ServerUrl) else Path(place)
 
 
 def path_of(text: str) -> Path:
     """Return the path of a ledger that can only be a file: the type of an argument."""
     place = place_of(text)
-    if isinstance(place, LogUrl):
+    if isinstance(place, ServerUrl):
         raise argparse.ArgumentTypeError(f"must be the path of a file, got the URL {place.name!r}")
     return place
 
 
 @contextmanager
-def ledger_file(place: Path | LogUrl) -> Iterator[tuple[Path, str]]:
+def ledger_file(place: Path | ServerUrl) -> Iterator[tuple[Path, str]]:
     """Yield the file of a ledger and ""; of a shared store a copy for a while, and its name."""
     if isinstance(place, Path):
         yield place, ""
@@ -51,17 +50,17 @@ def ledger_file(place: Path | LogUrl) -> Iterator[tuple[Path, str]]:
 
 
 @contextmanager
-def open_ledger(place: Path | LogUrl) -> Iterator[LedgerReader]:
+def open_ledger(place: Path | ServerUrl) -> Iterator[LedgerReader]:
     """Yield the reader of a ledger; that of a shared store reads a copy of it."""
     with ledger_file(place) as (path, name), LedgerReader(path, name) as reader:
         yield reader
 
 
-def with_log(place: LogUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
+def with_log(place: ServerUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
     """Return what *use* does of the log at *place*, which is closed afterwards."""
 
     async def run() -> T:
-        log = open_server_log(place)
+        log = open_log(place)
         try:
             return await use(log)
         finally:

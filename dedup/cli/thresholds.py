@@ -31,7 +31,7 @@ from dedup.records.tables import table_rows, texts_of
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
-from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.server_url import ServerUrl
 from dedup.text import Document, printable, without_surrogates
 from dedup.units import Count, count_of
 
@@ -114,8 +114,8 @@ def _distinct_pages(
     return list(keys), list(documents)
 
 
-def _pages(source: Path | LogUrl, text_field: str, key_field: str) -> Iterator[tuple[str, str]]:
-    if isinstance(source, LogUrl) or is_sqlite(source):
+def _pages(source: Path | ServerUrl, text_field: str, key_field: str) -> Iterator[tuple[str, str]]:
+    if isinstance(source, ServerUrl) or is_sqlite(source):
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
         return

@@ -24,8 +24,8 @@ from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
 from dedup.stores.base import StoreState
-from dedup.stores.shared.log_url import without_secrets
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.server_url import without_secrets
+from dedup.stores.shared import SharedStore
 from dedup.units import Count
 
 logger = get_logger(__name__)

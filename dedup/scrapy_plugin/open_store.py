@@ -13,8 +13,9 @@ from dedup.logs import get_logger
 from dedup.scrapy_plugin.setting_values import SettingError, parse_switch
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
-from dedup.stores.shared.places import open_log
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.server_url import open_log
+from dedup.stores.shared import SharedStore
+from dedup.stores.sqlite_log import SqliteLog
 from dedup.units import count_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
                 "remove TWISTED_REACTOR, or set it to "
                 '"twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
             )
-        log = open_log(place)
+        log = SqliteLog(place) if isinstance(place, Path) else open_log(place)
         return SharedStore(log, settings.identity, job=job, reset=reset, max_age=max_age)
     assert isinstance(place, Path)
     _close_those_of_failed_crawls()

@@ -19,7 +19,7 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 
 from dedup.plugins import list_in
-from dedup.stores.shared.log_url import LogUrl, split_options, without_secrets
+from dedup.stores.server_url import ServerUrl, split_options, without_secrets
 from dedup.suggestion import did_you_mean
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
@@ -291,7 +291,7 @@ FOLDER = Setting("", partial(_parse_path, Path.is_dir), _show_given, True)
 class StorePlace:
     """Where pages are stored, and what the options of its URL say."""
 
-    place: Path | LogUrl | None = None
+    place: Path | ServerUrl | None = None
     is_shared: bool = False
     """Whether other crawls use it at the same time."""
     commit: str = "stored"
@@ -312,7 +312,7 @@ def _parse_store_place(value: Any) -> StorePlace:
         is_shared = share is not None and parse_switch(share)
     except ValueError as error:
         raise ValueError(f"has a wrong option: {error}") from error
-    if isinstance(place, LogUrl):
+    if isinstance(place, ServerUrl):
         if share is not None:
             raise ValueError(f"has a wrong option: share is for a file, got {_shown(value)!r}")
         return StorePlace(place, True, **options)

@@ -84,8 +84,8 @@ CREATE TABLE claims (
     entry BLOB NOT NULL       -- as in events
 );
 
--- What processes that share the file have done lately, in order, without a gap: dedup/stores/shared
--- says how. An event has a higher id than all earlier events and pages.
+-- What processes that share the file have done lately, in order, without a gap: dedup/stores/
+-- entries.py says how. An event has a higher id than all earlier events and pages.
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     entry BLOB NOT NULL

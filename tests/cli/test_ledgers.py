@@ -20,7 +20,7 @@ from texts import article, edited, page
 from web import served
 
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.log_url import without_secrets
+from dedup.stores.server_url import without_secrets
 
 IDENTITY = {"method": "simhash", "version": 1, "bits": 64, "max_distance": 3, "scope": "crawl"}
 PASSWORD = "hush: a/secret?#"
@@ -242,7 +242,7 @@ def test_another_format_is_told(name, server, url, capsys):
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.usefixtures("in_folder")
 def test_a_client_that_is_missing_is_told(name, url, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "dedup.stores.shared.redis_log", None)
+    monkeypatch.setitem(sys.modules, "dedup.stores.redis_log", None)
     told = failed(capsys, name, url)
     assert told.endswith("Redis needs: pip install 'scrapy-dedup[redis]'\n")
 

@@ -21,7 +21,7 @@ from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.setting_values import SettingError, StorePlace
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.server_url import ServerUrl
 
 
 def read(**settings: Any) -> DedupSettings:
@@ -344,14 +344,14 @@ def test_the_ledger_of_a_job_is_in_its_folder_unless_another_is_named(tmp_path: 
             "sqlite:////tmp/a?share=1&store_down=stop",
             StorePlace(Path("/tmp/a"), True, store_down="stop"),
         ),
-        ("redis://host", StorePlace(LogUrl.of("redis://host"), True)),
+        ("redis://host", StorePlace(ServerUrl.of("redis://host"), True)),
         (
-            "redis://:pass?word@host/0?namespace=a&commit=passed",
-            StorePlace(LogUrl.of("redis://:pass?word@host/0?namespace=a"), True, "passed"),
+            "redis://:pass%3Fword@host/0?namespace=a&commit=passed",
+            StorePlace(ServerUrl.of("redis://:pass%3Fword@host/0?namespace=a"), True, "passed"),
         ),
         (
             "postgresql://host/db?store_down=stop",
-            StorePlace(LogUrl.of("postgresql://host/db"), True, store_down="stop"),
+            StorePlace(ServerUrl.of("postgresql://host/db"), True, store_down="stop"),
         ),
     ],
 )

@@ -23,9 +23,8 @@ from texts import article, edited, page, replaced
 from web import served
 
 from dedup.scrapy_plugin import limits
-from dedup.stores.shared.log import LEASE, Member
-from dedup.stores.shared.log_url import LogUrl
-from dedup.stores.shared.places import open_log
+from dedup.stores.log import LEASE, Member
+from dedup.stores.server_url import ServerUrl, open_log
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +107,7 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url(
     assert [one.messages() for one in (first, later, last)] == [[], [], []]
 
 
-def join_for_long(place: LogUrl | Path) -> None:
+def join_for_long(place: ServerUrl | Path) -> None:
     """Have another crawl take part in the log at *place*, which is there, and not end."""
 
     async def join() -> None:
@@ -131,7 +130,7 @@ def test_what_was_stored_before_is_unchanged_or_changed_though_other_crawls_go_o
     if is_file:
         settings = {"DEDUP_INDEX": f"sqlite:///{path}?share=1"}
     fleet_crawl(site, "/3", **settings)
-    join_for_long(path if is_file else LogUrl.of(index.replace("%(name)s", "test")))
+    join_for_long(path if is_file else ServerUrl.of(index.replace("%(name)s", "test")))
     first = fleet_crawl(site, "/0", "/1", "/2", **settings)
     assert stored(first, site) == ["/0", "/1", "/2"]
     pages["/0"] = page(edited(article(1)))

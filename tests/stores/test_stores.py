@@ -18,7 +18,7 @@ from record_columns import items_of, pages_of
 
 from dedup.record import Claimed, Committed
 from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 SERVERS: dict[Path, Server] = {}

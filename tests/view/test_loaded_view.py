@@ -19,9 +19,9 @@ from dedup.record import Claimed, Committed, PageRecord, Released, digest_of
 from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.stores import tables
-from dedup.stores.shared.known_pages import KnownPages
-from dedup.stores.shared.log import Entry
-from dedup.stores.shared.replay import Replay
+from dedup.stores.entries import Entry
+from dedup.stores.known_pages import KnownPages
+from dedup.stores.log_client import Replay
 from dedup.text import Document
 from dedup.view.view import View
 

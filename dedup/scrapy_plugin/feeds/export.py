@@ -16,7 +16,7 @@ from dedup.scrapy_plugin.feeds.appending import TornFeedError
 from dedup.scrapy_plugin.feeds.feed import Batch, Feed
 from dedup.scrapy_plugin.feeds.item_consumers import has_other_consumer
 from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
-from dedup.stores.shared.log_url import without_secrets
+from dedup.stores.server_url import without_secrets
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,13 +1,15 @@
 """What URLs of all servers share: a namespace, and secrets that are not shown."""
 
+import sys
 import traceback
 
 import pytest
 from cases import each
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.shared.redis_log import RedisLog
-from dedup.stores.shared.server_url import ServerUrl
+from dedup.stores.postgres_log import PostgresLog
+from dedup.stores.redis_log import RedisLog
+from dedup.stores.server_url import ServerUrl, open_log, without_secrets
 
 
 @each(
@@ -15,7 +17,7 @@ from dedup.stores.shared.server_url import ServerUrl
     [
         ("redis://host", "redis://host?namespace=dedup", "dedup", "redis://host"),
         (
-            "redis://ann:p%40ss@host:1/2?db=1&namespace=a%20b", "redis://host:1/2?namespace=a b",
+            "redis://ann:p%40ss@host:1/2?db=1&namespace=a%20b", "redis://host:1/2?namespace=a%20b",
             "a b", "redis://ann:p%40ss@host:1/2?db=1",
         ),
         (
@@ -25,7 +27,7 @@ from dedup.stores.shared.server_url import ServerUrl
     ],
 )  # fmt: skip
 def test_a_url_names_a_namespace_and_what_the_client_takes(url, name, namespace, client):
-    assert ServerUrl.of(url) == ServerUrl(name, namespace, client)
+    assert ServerUrl.of(url) == ServerUrl(name, namespace, client, url)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,64 @@ def test_neither_user_nor_password_are_shown():
     for shown in (repr(parsed), repr(log), log.name):
         assert "secret" not in shown
         assert "ann" not in shown
+
+
+@each(
+    ("url", "shown"),
+    [
+        ("redis://host", "redis://host"),
+        ("redis://:secret@host:6379/0", "redis://host:6379/0"),
+        ("redis://me:se/cr?et#@host:6379/0?namespace=a", "redis://host:6379/0?namespace=a"),
+        ("redis://me:sec@ret@host/0", "redis://host/0"),
+        ("postgresql://me@host/db?password=secret&namespace=a", "postgresql://host/db?namespace=a"),
+        ("postgresql://host/db?sslpassword=secret", "postgresql://host/db"),
+        ("unix:///run/redis.sock?db=0&namespace=a", "unix:///run/redis.sock?namespace=a"),
+        ("redis://host/0#secret", "redis://host/0"),
+        ("redis://host/0?namespace=a#secret", "redis://host/0?namespace=a"),
+    ],
+)
+def test_a_url_is_shown_without_what_is_secret(url, shown):
+    assert without_secrets(url) == shown
+
+
+@pytest.mark.parametrize("url", ["mysql://me:secret@host/0", "REDIS://me:secret@host/0"])
+def test_a_url_of_another_kind_is_refused_without_the_password(url):
+    with pytest.raises(ValueError, match=r"redis://.*postgresql://") as caught:
+        ServerUrl.of(url)
+    assert "secret" not in str(caught.value)
+
+
+@each(
+    ("url", "kind"),
+    [
+        ("redis://host", RedisLog),
+        ("rediss://host", RedisLog),
+        ("valkey://host", RedisLog),
+        ("valkeys://host", RedisLog),
+        ("unix:///run/redis.sock", RedisLog),
+        ("postgresql://host/db", PostgresLog),
+        ("postgres://host/db", PostgresLog),
+    ],
+)
+def test_each_kind_of_url_has_its_adapter(url, kind):
+    assert type(open_log(ServerUrl.of(url))) is kind
+
+
+@pytest.mark.parametrize(
+    ("url", "client", "adapter", "extra"),
+    [
+        ("redis://:secret@host", "redis", "redis", "redis"),
+        ("postgresql://:secret@host/db", "psycopg", "postgres", "postgresql"),
+    ],
+)
+def test_a_client_that_is_not_installed_is_named_with_its_extra(
+    monkeypatch, url, client, adapter, extra
+):
+    monkeypatch.setitem(sys.modules, client, None)
+    start = f"dedup.stores.{adapter}_"
+    for module in [name for name in sys.modules if name.startswith(start)]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(LedgerError) as caught:
+        open_log(ServerUrl.of(url))
+    assert f"pip install 'scrapy-dedup[{extra}]'" in str(caught.value)
+    assert "secret" not in str(caught.value)

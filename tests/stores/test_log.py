@@ -23,8 +23,8 @@ from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
-from dedup.stores.shared.known_pages import KnownPages
-from dedup.stores.shared.log import (
+from dedup.stores.known_pages import KnownPages
+from dedup.stores.log import (
     LEASE,
     MOST_ENTRIES,
     CrawlRow,
@@ -33,7 +33,7 @@ from dedup.stores.shared.log import (
     Member,
     Request,
 )
-from dedup.stores.shared.replay import Replay
+from dedup.stores.log_client import Replay
 
 LOGS = {
     "memory": MemoryServer,

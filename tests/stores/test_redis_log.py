@@ -17,8 +17,8 @@ from test_log import IDENTITY, Process, all_entries, collected, events, record
 from dedup.record import Claimed, Committed
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
-from dedup.stores.shared.log import FORMAT, MOST_ENTRIES, Found, Request
-from dedup.stores.shared.redis_log import RedisLog
+from dedup.stores.log import FORMAT, MOST_ENTRIES, Found, Request
+from dedup.stores.redis_log import RedisLog
 
 QUICK = 0.5
 """A time limit for tests of what is waited for in vain, in seconds."""

@@ -17,11 +17,11 @@ from test_log import IDENTITY, SERVERS, Process
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import unpack_items
 from dedup.sqlite_file import LedgerError, LedgerInUseError
+from dedup.stores import copying
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
+from dedup.stores.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.log import Joined
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared import copying
-from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
-from dedup.stores.shared.log import Joined
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -249,8 +249,8 @@ async def test_what_fails_leaves_a_store_that_knows_less(turn, place, ledger, pa
 _MOVE_AND_STOP = """
 import asyncio, sys
 from pathlib import Path
-from dedup.stores.shared import copying
-from dedup.stores.shared.redis_log import RedisLog
+from dedup.stores import copying
+from dedup.stores.redis_log import RedisLog
 
 url, ledger, turn = sys.argv[1:]
 copying._ROWS_AT_ONCE = 10

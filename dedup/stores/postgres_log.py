@@ -12,23 +12,22 @@ from typing import Any, LiteralString
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.entries import Entry, tail_of, to_bytes
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import tail_of, to_bytes
-from dedup.stores.shared.log import (
+from dedup.stores.log import (
     FORMAT,
     LEASE,
     MOST_ENTRIES,
     Answer,
     CrawlRow,
-    Entry,
     Found,
     Joined,
     Member,
     Request,
+    ServerLog,
 )
-from dedup.stores.shared.postgres_client import PostgresClient
-from dedup.stores.shared.server_log import ServerLog
-from dedup.stores.shared.server_url import ServerUrl
+from dedup.stores.postgres_client import PostgresClient
+from dedup.stores.server_url import ServerUrl
 from dedup.text import from_utf8, to_utf8
 
 _SCHEMA = Path(__file__).with_name("postgres_log.sql")

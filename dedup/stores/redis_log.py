@@ -9,23 +9,22 @@ from typing import Any, NoReturn, TypeVar
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.entries import Entry, tail_of, to_bytes
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import tail_of, to_bytes
-from dedup.stores.shared.log import (
+from dedup.stores.log import (
     FORMAT,
     LEASE,
     MOST_ENTRIES,
     Answer,
     CrawlRow,
-    Entry,
     Found,
     Joined,
     Member,
     Request,
+    ServerLog,
 )
-from dedup.stores.shared.redis_client import RedisClient
-from dedup.stores.shared.server_log import ServerLog
-from dedup.stores.shared.server_url import ServerUrl
+from dedup.stores.redis_client import RedisClient
+from dedup.stores.server_url import ServerUrl
 from dedup.text import from_utf8, to_utf8
 
 # The keys, in the order in which the script has them, and their types.

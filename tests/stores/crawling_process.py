@@ -19,15 +19,15 @@ from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord, Released
 from dedup.rule import Kind
 from dedup.stores import StoreDownError
-from dedup.stores.shared.log import Log
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.log import Log
+from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash"}
 _LOGS = {
     "memory": "remote_memory_log:RemoteLog",
-    "redis": "dedup.stores.shared.redis_log:RedisLog",
-    "unix": "dedup.stores.shared.redis_log:RedisLog",
-    "postgresql": "dedup.stores.shared.postgres_log:PostgresLog",
+    "redis": "dedup.stores.redis_log:RedisLog",
+    "unix": "dedup.stores.redis_log:RedisLog",
+    "postgresql": "dedup.stores.postgres_log:PostgresLog",
     "sqlite": "sqlite_server:log_at",
 }
 MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]

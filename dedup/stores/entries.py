@@ -5,6 +5,7 @@ number, which is the position.
 """
 
 from struct import Struct, error
+from typing import NamedTuple
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import (
@@ -18,7 +19,6 @@ from dedup.record import (
     pack_items,
     unpack_items,
 )
-from dedup.stores.shared.log import Entry
 from dedup.text import from_utf8, to_utf8
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
@@ -31,6 +31,29 @@ _NUMBER = Struct("<Q")
 
 HAS_SKETCH, HAS_EVIDENCE, IS_BINARY = 1, 2, 4
 CLAIMED, COMMITTED, RELEASED, PREFERRED = b"C", b"S", b"R", b"P"
+
+
+class Entry(NamedTuple):
+    """What happened: an event of the log, and whose it is.
+
+    *position* counts from 1, and is the number of the page if the event is a claim. *owner* is the
+    process that claimed the page (8 random bytes of each start), *serial* its count of claims: by
+    these a claim is named. *run* is the crawl of that process, which a fleet shares. *at* is when
+    it happened, in seconds since 1970, by the clock of the server.
+    """
+
+    position: int
+    owner: bytes
+    serial: int
+    run: int
+    at: float
+    event: Claimed | Committed | Released | Preferred
+
+    @property
+    def record(self) -> PageRecord:
+        """The page that is claimed, if the event is a claim."""
+        assert isinstance(self.event, Claimed)
+        return self.event.record
 
 
 def to_bytes(entry: Entry) -> bytes:

@@ -13,8 +13,8 @@ from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
 from dedup.rule import Kind, Rule
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
-from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.log import LEASE
+from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
 

@@ -6,7 +6,7 @@ from dedup.detector import Detector
 from dedup.earlier import EarlierPages
 from dedup.record import Lost
 from dedup.rule import Kind, Verdict
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 from dedup.view.view import View
 
 

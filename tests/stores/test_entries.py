@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import SIZE_OF_VALUE, Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.log import Entry
+from dedup.stores.entries import Entry, from_bytes, to_bytes
 
 NUMBERS = st.integers(0, 2**63 - 1)
 TEXTS = st.text(st.characters(codec=None))

@@ -4,10 +4,10 @@ import pytest
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.known_pages import KnownPages
-from dedup.stores.shared.log import Entry
-from dedup.stores.shared.replay import Replay
+from dedup.stores import known_pages
+from dedup.stores.entries import Entry, from_bytes, to_bytes
+from dedup.stores.known_pages import KnownPages, UrlTable
+from dedup.stores.log_client import Replay
 
 
 def entries(first, *events):
@@ -117,3 +117,18 @@ def test_a_value_that_cannot_be_right_is_an_error():
     replay = replay_of(Claimed(PageRecord("a", "", 1, b"short")), Committed(1))
     with pytest.raises(ValueError, match="a digest has not 16 bytes"):
         replay.take()
+
+
+URLS = [f"https://example.com/{number % 700}" for number in range(1000)]
+
+
+@pytest.mark.parametrize("most_unsorted", [0, 1, 99, 10_000])
+def test_all_pages_of_a_url_are_found_however_many_are_sorted_in(monkeypatch, most_unsorted):
+    monkeypatch.setattr(known_pages, "_MOST_UNSORTED", most_unsorted)
+    table = UrlTable()
+    for number, url in enumerate(URLS):
+        table.add([(url, number, number % 3)])
+    found = {url: sorted(table.pages(url)) for url in [*URLS, "https://example.com/none"]}
+    assert found == {
+        url: [(n, n % 3) for n, other in enumerate(URLS) if other == url] for url in found
+    }

@@ -7,7 +7,7 @@ from memory_log import MemoryLog, Server
 
 from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import HistoryChangedError, News
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 
 
 def page(key):

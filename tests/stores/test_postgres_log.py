@@ -21,8 +21,8 @@ from test_log import IDENTITY, Process, all_entries, events, record
 from dedup.record import Claimed, Committed
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
-from dedup.stores.shared.log import FORMAT, Found
-from dedup.stores.shared.postgres_log import PostgresLog
+from dedup.stores.log import FORMAT, Found
+from dedup.stores.postgres_log import PostgresLog
 
 QUICK = 1.0
 """A time limit for tests of what is waited for in vain, in seconds."""
@@ -80,7 +80,6 @@ async def down(step, told="."):
 @each(
     "url",
     [
-        "host/database",
         "postgresql://a:hid@den@host@x/database",
         "postgresql://a:hid/den@host/database",
         "postgresql://a:1/hidden@host/database",
@@ -110,7 +109,7 @@ def test_a_url_that_is_none_is_refused_without_its_password(url):
             "one:1,two:2/crawls?namespace=dedup",
         ),
         ("postgresql:///crawls?host=%2Frun%2Fpostgresql&namespace=a%20b",
-         "/crawls?namespace=a b"),
+         "/crawls?namespace=a%20b"),
     ],
 )  # fmt: skip
 def test_a_log_is_named_by_what_is_no_secret(url, name):
@@ -164,7 +163,7 @@ async def test_a_database_that_is_not_utf8_is_refused(server, logs):
 
 
 async def test_an_old_server_is_refused(server, database, logs, monkeypatch):
-    monkeypatch.setattr("dedup.stores.shared.postgres_client._OLDEST_SERVER", 990000)
+    monkeypatch.setattr("dedup.stores.postgres_client._OLDEST_SERVER", 990000)
     await refused(logs(server.url(database)).open(), r"PostgreSQL \d+, scrapy-dedup needs 99")
 
 

@@ -2,10 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.record import Claimed, Committed, PageRecord
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, Texts
+from dedup.stores.entries import Entry, from_bytes
 
 FORMAT = 5
 """The version of what is in a log; a log of another one is refused."""
@@ -13,29 +16,6 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
-
-
-class Entry(NamedTuple):
-    """What happened: an event of the log, and whose it is.
-
-    *position* counts from 1, and is the number of the page if the event is a claim. *owner* is the
-    process that claimed the page (8 random bytes of each start), *serial* its count of claims: by
-    these a claim is named. *run* is the crawl of that process, which a fleet shares. *at* is when
-    it happened, in seconds since 1970, by the clock of the server.
-    """
-
-    position: int
-    owner: bytes
-    serial: int
-    run: int
-    at: float
-    event: Claimed | Committed | Released | Preferred
-
-    @property
-    def record(self) -> PageRecord:
-        """The page that is claimed, if the event is a claim."""
-        assert isinstance(self.event, Claimed)
-        return self.event.record
 
 
 class Member(NamedTuple):
@@ -206,4 +186,49 @@ class Log(ABC):
         """Return the records of claimed pages by their *numbers*, of those that are there.
 
         What the item of a stored page says may be missing.
+        """
+
+
+class ServerLog(Log):
+    """A log of entries as entries.py writes them, at their positions."""
+
+    @abstractmethod
+    async def _listed(self, after: int) -> list[bytes]:
+        """Return the entries after a position, `MOST_ENTRIES` at most."""
+
+    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+        last: list[bytes] = []
+        position = 0
+        while True:
+            # From the last one on, which shows whether the log is still the same.
+            found = await self._listed(position - len(last))
+            if found[: len(last)] != last:
+                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
+            if found == last:
+                return
+            new = found[len(last) :]
+            yield self._entries(position + 1, new)
+            position += len(new)
+            last = new[-1:]
+
+    async def entries(self, after: int) -> list[Entry]:
+        return self._entries(after + 1, await self._listed(after))
+
+    def _entries(self, first: int, data: Iterable[bytes]) -> list[Entry]:
+        """Return the entries from position *first* on; raises LedgerError for what is none."""
+        try:
+            return list(map(from_bytes, count(first), data))
+        except ValueError as error:
+            raise LedgerError(f"{self.name} is damaged: {error}") from error
+
+    # What a ledger is made of.
+
+    @abstractmethod
+    async def crawls(self) -> list[CrawlRow]:
+        """Return who took part, the oldest first."""
+
+    @abstractmethod
+    def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        """Yield the duplicates that were met, each with its run; a later one for the same page and
+        key takes the place of an earlier one. Some may be yielded twice.
         """

@@ -21,10 +21,11 @@ from typing import Any, TypeVar
 from dedup.ledger_lock import lock_to_share
 from dedup.record import PageRecord
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import sqlite_tables
 from dedup.stores.base import StoreDownError, Texts
+from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
-from dedup.stores.shared import sqlite_tables
-from dedup.stores.shared.log import LEASE, Answer, Entry, Found, Joined, Log, Member, Request
+from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Member, Request
 from dedup.stores.sqlite import KIND
 
 _MAY_COME_BACK = {

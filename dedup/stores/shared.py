@@ -20,10 +20,9 @@ from dedup.stores.base import (
     Texts,
 )
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.known_pages import KnownPages
-from dedup.stores.shared.log import Log, Member
-from dedup.stores.shared.log_client import LogClient
-from dedup.stores.shared.replay import Replay
+from dedup.stores.known_pages import KnownPages
+from dedup.stores.log import Log, Member
+from dedup.stores.log_client import LogClient, Replay
 from dedup.units import SECONDS_OF_A_DAY
 
 _MOST_NEWS = 10_000

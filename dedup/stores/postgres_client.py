@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.server_url import ServerUrl, url_error
+from dedup.stores.server_url import ServerUrl, url_error
 
 _OLDEST_SERVER = 140000
 
@@ -48,7 +48,7 @@ class PostgresClient:
     def __init__(self, url: ServerUrl, timeout: float) -> None:
         """Create it without connecting; no statement takes longer than *timeout* seconds."""
         try:
-            options = conninfo_to_dict(url.url)
+            options = conninfo_to_dict(url.of_client)
         except psycopg.Error:
             raise url_error(url.url) from None
         self._secrets = [

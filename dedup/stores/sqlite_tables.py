@@ -10,8 +10,8 @@ from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, un
 from dedup.sqlite_file import LedgerError
 from dedup.stores import tables
 from dedup.stores.base import Commit, Texts
-from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.log import MOST_ENTRIES, Answer, Entry, Joined, Member, Request
+from dedup.stores.entries import Entry, from_bytes, to_bytes
+from dedup.stores.log import MOST_ENTRIES, Answer, Joined, Member, Request
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""

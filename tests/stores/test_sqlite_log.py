@@ -20,14 +20,14 @@ import pytest
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, pack_items
-from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
+from dedup.stores import LedgerError, LedgerInUseError, SqliteStore, sqlite_tables
 from dedup.stores.base import DuplicateNote, StoreDownError
 from dedup.stores.edit import add_crawl, reindex, restoring
+from dedup.stores.entries import Entry
+from dedup.stores.log import LEASE, Found, Member, Request
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared import sqlite_tables
-from dedup.stores.shared.log import LEASE, Entry, Found, Member, Request
-from dedup.stores.shared.sqlite_log import SqliteLog
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
+from dedup.stores.sqlite_log import SqliteLog
 
 TESTS = Path(__file__).parents[2]
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.server_url import ServerUrl, url_error
+from dedup.stores.server_url import ServerUrl, url_error
 
 _SCRIPT = files(__package__).joinpath("redis_log.lua").read_text("utf-8")
 _OLDEST = (7, 0)
@@ -41,7 +41,7 @@ class RedisClient:
         """Create it without connecting; nothing waits longer than *timeout* seconds."""
         self._name = url.name
         self._timeout = timeout
-        scheme, _, place = url.url.partition("://")
+        scheme, _, place = url.of_client.partition("://")
         scheme = scheme.replace("valkey", "redis")
         # What was sent may have been done, so the client may not send anything again.
         options: dict[str, Any] = {

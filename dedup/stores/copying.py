@@ -15,10 +15,10 @@ from dedup.record import Claimed, Committed, Lost, Preferred, Released, unpack_i
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
+from dedup.stores.entries import Entry
+from dedup.stores.log import CrawlRow, ServerLog
 from dedup.stores.reader import LedgerReader, StoredPage
-from dedup.stores.shared.log import CrawlRow, Entry
-from dedup.stores.shared.server_log import ServerLog
-from dedup.stores.shared.store import SharedStore
+from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite import KIND
 
 _ROWS_AT_ONCE = 1_000

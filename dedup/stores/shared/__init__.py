@@ -1,1 +1,0 @@
-"""Stores that the processes of a fleet share."""
