@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import monotonic
@@ -18,13 +18,13 @@ from dedup.logs import get_logger
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import result_of
+from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.setting_values import shown_place
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
 from dedup.stores.base import StoreState
-from dedup.stores.server_url import without_secrets
 from dedup.stores.shared import SharedStore
 from dedup.units import Count
 
@@ -107,8 +107,7 @@ class Checkpoints:
                 "The crawl does not start: other crawls share %s, and would wait until the end of "
                 "this one for what it stores, since a feed cannot be flushed before: %s. Use local "
                 "feeds without compression, or add commit=passed to DEDUP_INDEX if your pipelines "
-                "store the items", self._store.name,
-                ", ".join(without_secrets(uri) if "://" in uri else uri for uri in held),
+                "store the items", self._store.name, ", ".join(map(shown_place, held)),
             )  # fmt: skip
             raise CloseSpider(FEEDS_HELD_BACK)
 
@@ -132,9 +131,8 @@ class Checkpoints:
     @property
     def state(self) -> StoreState | None:
         """What a report says of the store; ``None`` if it is gone with the process."""
-        if state := self._store.state:
-            return replace(state, unpublished=self._unpublished)
-        return None
+        state = self._store.state
+        return state and replace(state, unpublished=self._unpublished)
 
     @property
     def _unpublished(self) -> int:
@@ -177,9 +175,10 @@ class Checkpoints:
                 has_news = False
             is_written = has_news and await self._write()
             if store.is_shared and not is_written and not (has_news and store.is_down):
-                await self._learn()
+                # This keeps the lease, and tells what others did.
+                await self._has_succeeded(self._exchange(News()))
             if self._follower.waits_for_others and not store.is_down:
-                await self._expire()
+                await self._has_succeeded(self._follower.expire())
         finally:
             self._is_busy = False
 
@@ -187,35 +186,19 @@ class Checkpoints:
         """Have the store told all news; return whether it was."""
         news, is_written = self._store.take_news(), False
         try:
-            if self._waits_for_feeds:
-                self._feeds.flush()
-            if self._store.is_shared:
-                await self._exchange(news)
-            else:
-                writing = self._store.exchange([], news)
-                await result_of(self._thread.submit(finished, writing))
-            is_written = True
-        except Exception as error:
-            self._count("checkpoints/failed")
-            self._note_failure(error)
-        else:
-            self._count("checkpoints/written")
+            is_written = await self._has_succeeded(self._publish(news))
+            self._count("checkpoints/written" if is_written else "checkpoints/failed")
         finally:
             self._store.end_exchange(published=is_written)
         return is_written
 
-    async def _learn(self) -> None:
-        """Keep the lease of a shared store, and learn what others did."""
-        try:
-            await self._exchange(News())
-        except Exception as error:
-            self._note_failure(error)
-
-    async def _expire(self) -> None:
-        try:
-            await self._follower.expire()
-        except Exception as error:
-            self._note_failure(error)
+    async def _publish(self, news: News) -> None:
+        if self._waits_for_feeds:
+            self._feeds.flush()
+        if self._store.is_shared:
+            await self._exchange(news)
+        else:
+            await self._in_thread(self._store.exchange([], news))
 
     async def _exchange(self, news: News) -> None:
         try:
@@ -226,19 +209,24 @@ class Checkpoints:
         self._count("store/exchanges")
         self._outage.end()
 
-    def _note_failure(self, error: Exception) -> None:
-        match error:
-            case StoreDownError():
-                self._outage.begin(error)
-            case HistoryChangedError():
-                logger.warning("%s. What it has lost of this crawl is entered again", error)
-            case OSError() | sqlite3.Error() | LedgerError():
-                self._notices.tell_once(
-                    "The ledger %s was not written: %s", self._store.name, error
-                )
-            case _:
-                self._count("errors")
-                logger.exception("Dedup failed to write its ledger; it will try again")
+    async def _in_thread(self, work: Coroutine[Any, Any, Any]) -> None:
+        await result_of(self._thread.submit(finished, work))
+
+    async def _has_succeeded(self, work: Coroutine[Any, Any, Any]) -> bool:
+        try:
+            await work
+        except StoreDownError as error:
+            self._outage.begin(error)
+        except HistoryChangedError as error:
+            logger.warning("%s. What it has lost of this crawl is entered again", error)
+        except (OSError, sqlite3.Error, LedgerError) as error:
+            self._notices.tell_once("The ledger %s was not written: %s", self._store.name, error)
+        except Exception:
+            self._count("errors")
+            logger.exception("Dedup failed to write its ledger; it will try again")
+        else:
+            return True
+        return False
 
     async def finish(self) -> None:
         """Make the last checkpoint, if need be once the feeds are stored."""
@@ -254,8 +242,8 @@ class Checkpoints:
             await self._write_the_rest()
         # Without anybody who stores them, that was the warning.
         if self._feeds.has_storage and (left := self._unpublished):
-            told = f"{Count(left):page is|pages are}"
-            logger.warning("%s not in the ledger: a next crawl stores what is missing again", told)
+            pages = f"{Count(left):page is|pages are}"
+            logger.warning("%s not in the ledger: a next crawl stores what is missing again", pages)
 
     async def _write_the_rest(self) -> None:
         """Tell all; an item that was not checked has to be claimed before it can be published."""
@@ -286,10 +274,9 @@ class Checkpoints:
                 raise StoreDownError("it cannot be reached")
             leaving = self._store.leave(reason, report, texts)
             if self._store.is_shared:
-                async with asyncio.timeout(_SECONDS_TO_LEAVE):
-                    await leaving
+                await asyncio.wait_for(leaving, _SECONDS_TO_LEAVE)
             else:
-                await result_of(self._thread.submit(finished, leaving))
+                await self._in_thread(leaving)
         except Exception as error:
             logger.warning(
                 "%s may lack the end of this crawl, and its report: %s", self._store.name, error
@@ -302,8 +289,7 @@ class Checkpoints:
                 self._loop.stop()
             self._thread.shutdown()
             if self._store.is_shared:
-                async with asyncio.timeout(_SECONDS_TO_LEAVE):
-                    await self._store.disconnect()
+                await asyncio.wait_for(self._store.disconnect(), _SECONDS_TO_LEAVE)
         except Exception as error:
             logger.warning("%s: the connection was not closed: %s", self._store.name, error)
         finally:

@@ -1,19 +1,34 @@
-"""The end of a crawl that meets nothing new any more (DEDUP_CLOSE_UNCHANGED)."""
+"""Why a crawl ends before it has met all pages: nothing is new any more, or the store is down."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
+from dedup.logs import get_logger
 from dedup.rule import Kind, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-REASON = "dedup_unchanged"
+logger = get_logger(__name__)
+
+UNCHANGED = "dedup_unchanged"
+STORE_DOWN = "dedup_store_down"
+_CONSEQUENCES = {
+    "keep": "items are kept meanwhile, and entered when it is back",
+    "stop": "the crawl stops, and keeps the items under way",
+}
+
+
+def end_early(crawler: "Crawler", reason: str) -> None:
+    """Have *crawler* end with *reason*, once its requests under way are done."""
+    if crawler.engine:
+        deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
 
 class Closing:
-    """Closes the crawl after *limit* unchanged pages in a row, with the reason `REASON`; 0: never.
+    """Ends the crawl after *limit* unchanged pages in a row; 0: never (DEDUP_CLOSE_UNCHANGED).
 
     New and changed pages begin the row anew; others do not count.
     """
@@ -29,5 +44,33 @@ class Closing:
             self._unchanged = 0
         elif verdict.kind is Kind.UNCHANGED:
             self._unchanged += 1
-            if self._unchanged == self._limit and self._crawler.engine:
-                deferred_from_coro(self._crawler.engine.close_spider_async(reason=REASON))
+            if self._unchanged == self._limit:
+                end_early(self._crawler, UNCHANGED)
+
+
+class StoreOutage:
+    """Whether the store is out of reach now: then nobody knows what other crawls have stored."""
+
+    def __init__(self, policy: str, crawler: "Crawler", count: Callable[[str], object]) -> None:
+        """Create it; *policy*: "keep" or "stop". *count* is called with the names of counters."""
+        self._policy = policy
+        self._crawler = crawler
+        self._count = count
+        self._is_under_way = self._is_stopped = False
+
+    def begin(self, error: Exception) -> None:
+        """Tell of an outage, if it is not known yet, and stop the crawl if that is wanted."""
+        if self._is_under_way:
+            return
+        self._is_under_way = True
+        self._count("store/outages")
+        logger.warning("%s; %s (store_down of DEDUP_INDEX)", error, _CONSEQUENCES[self._policy])
+        if self._policy == "stop" and not self._is_stopped:
+            self._is_stopped = True
+            end_early(self._crawler, STORE_DOWN)
+
+    def end(self) -> None:
+        """The store has answered."""
+        if self._is_under_way:
+            self._is_under_way = False
+            logger.warning("The store that crawls share is back")

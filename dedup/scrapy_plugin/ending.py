@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from scrapy import Spider
 
-from dedup.detector import Detector
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
@@ -14,35 +14,25 @@ from dedup.report.finishing import fetch_near_misses, finish
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
-from dedup.report.summary import Summary
 from dedup.report.table import as_text, log_width
-from dedup.report.texts import TextStore
-from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
+
+if TYPE_CHECKING:
+    from dedup.scrapy_plugin.plugin import Extension
 
 logger = get_logger(__name__)
 
 
-async def end_crawl(
-    spider: Spider,
-    reason: str,
-    *,
-    settings: DedupSettings,
-    summary: Summary,
-    texts: TextStore,
-    detector: Detector,
-    checkpoints: Checkpoints,
-    other_bytes: int,
-) -> str:
+async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
     """Make the last checkpoint, write the reports, and return the text for the log.
 
-    That is the table, then what is found, and at last where the report is.
-
-    Each of the steps is taken whatever becomes of those before it: what fails is logged. The text
-    is empty if there are no numbers. *other_bytes* are those of `finish`.
+    That is the table, then what is found, and at last where the report is. It is empty if there are
+    no numbers. Each of the steps is taken whatever becomes of those before it: what fails is
+    logged.
     """
+    summary, detector, checkpoints = plugin.summary, plugin.detector, plugin.checkpoints
+    texts, folder = plugin.reporting.texts, plugin.settings.report
 
     @contextmanager
     def step(what: str) -> Iterator[None]:
@@ -63,7 +53,7 @@ async def end_crawl(
         await fetch_near_misses(summary.kept, detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = finish(summary, detector, other_bytes, checkpoints.state, spider=name)
+        report = finish(summary, detector, plugin.pages.nbytes, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report, width=log_width()))
@@ -76,9 +66,9 @@ async def end_crawl(
     await checkpoints.leave(str(reason), report, texts)
     if report and not (report.pages.judged or report.unread):
         lines.append("No page was met, so no report is written: what failed is said above")
-    elif report and settings.report:
+    elif report and folder:
         with step("the report"):
-            path = write_json(report, settings.report)
+            path = write_json(report, folder)
             lines.append(f"The report: {printable(str(path), None)}")
             page, beside = path.with_suffix(".html"), None
             with step("the copies"):

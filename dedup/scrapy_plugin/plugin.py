@@ -19,12 +19,12 @@ from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.closing import Closing
+from dedup.scrapy_plugin.closing import Closing, StoreOutage
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl
+from dedup.scrapy_plugin.feed import Feed
 from dedup.scrapy_plugin.feeds import Feeds
-from dedup.scrapy_plugin.feeds.feed import Batch
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
@@ -35,7 +35,6 @@ from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool
 
@@ -111,10 +110,10 @@ class Extension:
             if settings.workers
             else InlinePool(reader)
         )
-        self.feeds = Feeds(crawler)
         self.reporting = Reporting(settings, crawler.stats)
         summary = self.summary = self.reporting.summary
         notices = self.notices = Notices(summary.count)
+        self.feeds = Feeds(crawler, notices)
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
@@ -182,7 +181,7 @@ class Extension:
         assert self._crawler.spider
         await self.checkpoints.join(self._crawler.spider.name)
 
-    def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Batch]) -> None:
+    def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:
         """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""
         if not claim.is_open:
             return
@@ -249,16 +248,7 @@ class Extension:
                 ending.callback(self.saver.close, reason)
             ending.callback(self.pool.close)
             if self.settings.enabled and self._is_open:
-                self._table = await end_crawl(
-                    spider,
-                    reason,
-                    settings=self.settings,
-                    summary=self.summary,
-                    texts=self.reporting.texts,
-                    detector=self.detector,
-                    checkpoints=self.checkpoints,
-                    other_bytes=self.pages.nbytes,
-                )
+                self._table = await end_crawl(self, spider, reason)
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.

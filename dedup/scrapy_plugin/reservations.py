@@ -16,13 +16,13 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import Canonicals
+from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.request_options import RequestOptions
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.self_declared_copies import SelfDeclaredCopies, without_names
-from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.stores import LedgerError, StoreDownError
 
 

@@ -17,13 +17,13 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
 from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.feeds.feed import Batch
+from dedup.scrapy_plugin.feed import Feed
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
 """Has a page that says less than before take the place of what is stored of it."""
 Settled: TypeAlias = Callable[["ResponseState", bool], object]
 """Is told that all is known of what became of a response, and whether anything has failed."""
-EndClaim: TypeAlias = Callable[[Claim, bool, Collection[Batch]], object]
+EndClaim: TypeAlias = Callable[[Claim, bool, Collection[Feed]], object]
 """Ends a claim: whether its content is stored, if the batches that have it are."""
 
 
@@ -88,7 +88,7 @@ class ResponseState:
     items_under_way: int = 0
     stored: set[Judgement] = field(default_factory=set)
     """What was said of the items that are stored, as far as they were recognised."""
-    batches: set[Batch] = field(default_factory=set)
+    batches: set[Feed] = field(default_factory=set)
     """Those of feeds that have items of it."""
     outcomes: set[tuple[Kind | None, bool]] = field(default_factory=set)
     """Of its items: the verdict, if they were recognised, and whether they are stored."""
@@ -146,7 +146,7 @@ class ResponseState:
         *,
         stored: bool,
         failed: bool,
-        batches: Collection[Batch] = (),
+        batches: Collection[Feed] = (),
         judgement: Judgement | None = None,
     ) -> None:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
@@ -268,7 +268,7 @@ class ResponseStates:
         return item_state
 
     def item_ends(
-        self, response: Any, *, stored: bool, failed: bool = False, batches: Collection[Batch] = ()
+        self, response: Any, *, stored: bool, failed: bool = False, batches: Collection[Feed] = ()
     ) -> None:
         """The item of this context, of *response*, is stored, was dropped or has failed.
 

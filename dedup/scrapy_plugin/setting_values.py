@@ -100,7 +100,7 @@ class Placeholders:
                 )
             return path % self
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{_shown(path)!r}: {error}") from error
+            raise ValueError(f"{shown_place(path)!r}: {error}") from error
 
     def __getitem__(self, name: str) -> Any:
         """Return what *name* stands for; raises ValueError if that is nothing."""
@@ -123,6 +123,11 @@ def parse_switch(value: Any) -> bool:
         return BaseSettings({"value": value}).getbool("value")
     except (TypeError, ValueError) as error:
         raise ValueError(f"must be True or False, got {value!r}") from error
+
+
+def shown_place(value: str) -> str:
+    """Return what may be shown of a path or a URL."""
+    return without_secrets(value) if "://" in value else value
 
 
 def switch(default: bool) -> Setting:
@@ -261,7 +266,7 @@ def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | Non
     if not isinstance(value, str):
         raise ValueError(f"must be the path of a {kind}, got {value!r}")
     if "://" in value:
-        raise ValueError(f"must be the path of a local {kind}, got the URL {_shown(value)!r}")
+        raise ValueError(f"must be the path of a local {kind}, got the URL {shown_place(value)!r}")
     if not value:
         return None
     path = Path(value).absolute()
@@ -276,11 +281,6 @@ def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | Non
     if (existing != path and not existing.is_dir()) or not os.access(existing, mode):
         raise ValueError(f"cannot be written: {value!r}")
     return path
-
-
-def _shown(value: str) -> str:
-    """Return what may be shown of a path or a URL."""
-    return without_secrets(value) if "://" in value else value
 
 
 FILE = Setting("", partial(_parse_path, Path.is_file), _show_given, True)
@@ -314,7 +314,7 @@ def _parse_store_place(value: Any) -> StorePlace:
         raise ValueError(f"has a wrong option: {error}") from error
     if isinstance(place, ServerUrl):
         if share is not None:
-            raise ValueError(f"has a wrong option: share is for a file, got {_shown(value)!r}")
+            raise ValueError(f"has a wrong option: share is for a file, got {shown_place(value)!r}")
         return StorePlace(place, True, **options)
     if not is_shared and "store_down" in options:
         raise ValueError(f"has store_down for a file that crawls do not share, got {value!r}")

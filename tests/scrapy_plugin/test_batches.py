@@ -11,11 +11,9 @@ import pytest
 from crawls import Crawl
 from feed_crawls import path_of, remembered, run, urls_in
 from scrapy.extensions.feedexport import BlockingFeedStorage
-from test_export import PLUGINS, crawl_in_a_process
+from test_feeds import PLUGINS, crawl_in_a_process
 from texts import article, edited, page
 from web import served
-
-from dedup.scrapy_plugin.feeds.feed import Batch
 
 SITE = {
     "/a": page(article(1)),
@@ -219,11 +217,3 @@ def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
     assert [path_of(item["url"]) for item in items] == ["/b"]
     stats = json.loads(output)
     assert stats["dedup/claims/released"] == stats["dedup/claims/committed"] == 1
-
-
-def test_who_waits_for_a_batch_is_called_once_when_it_is_closed():
-    batch, calls = Batch(), []
-    assert batch.is_stored is None
-    batch.when_closed(lambda: calls.append(batch.is_stored))
-    batch.close(is_stored=True)
-    assert calls == [True]

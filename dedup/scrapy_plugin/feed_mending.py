@@ -1,64 +1,34 @@
-"""Local feed files that crawls append to: what a killed crawl left is mended, or refused.
-
-While a crawl writes to a feed, an empty file lies beside it: its mark. If it lies there when the
-next crawl begins, the last one did not end, and half an item may be at the end of the feed.
-"""
+"""Mends the end of local feeds of lines and CSV that a killed crawl has left."""
 
 import codecs
 import csv
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from scrapy import exporters
-from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage
+from scrapy.extensions.feedexport import FeedSlot
 
-_FORMATS_OF_LINES = (exporters.JsonLinesItemExporter, exporters.PprintItemExporter)
-_MENDABLE_FORMATS = (*_FORMATS_OF_LINES, exporters.CsvItemExporter)
-_DOCUMENTS = (exporters.JsonItemExporter, exporters.XmlItemExporter)
+LINES = (exporters.JsonLinesItemExporter, exporters.PprintItemExporter)
 _BLOCK = 1 << 20
 _LARGEST_FIELD = 1 << 28
 
 
-class TornFeedError(Exception):
-    """Half an item may be in a feed, and nobody could read what is appended to it."""
-
-
-def mark_path(slot: FeedSlot) -> Path | None:
-    """Return where the mark of a feed lies; ``None`` for one that needs none.
-
-    That is one of lines, which can be mended without it, and one that is not a local file.
-    """
-    if type(slot.storage) is not FileFeedStorage or _has_format(slot, _FORMATS_OF_LINES):
-        return None
-    return Path(f"{slot.storage.path}.open")
-
-
-def is_appended_to(slot: FeedSlot) -> bool:
-    """Return whether *slot*, which is not open yet, goes to the end of a local file."""
-    storage = slot.storage
-    return (
-        type(storage) is FileFeedStorage
-        and storage.write_mode == "ab"
-        and os.path.isfile(storage.path)
-        and os.path.getsize(storage.path) > 0
-    )
+def has_content(path: str) -> bool:
+    return os.path.isfile(path) and os.path.getsize(path) > 0
 
 
 def is_mendable(slot: FeedSlot) -> bool:
     """Return whether a file of this format can be mended at its end."""
-    return _has_format(slot, _MENDABLE_FORMATS)
+    return has_format(slot, (*LINES, exporters.CsvItemExporter))
 
 
-def is_document(slot: FeedSlot) -> bool:
-    """Return whether the format allows one document a file, as JSON and XML do."""
-    return _has_format(slot, _DOCUMENTS)
+def has_format(slot: FeedSlot, formats: tuple[type, ...]) -> bool:
+    """Return whether the file has one of *formats*, without compression, in bytes that end lines.
 
-
-def _has_format(slot: FeedSlot, formats: tuple[type, ...]) -> bool:
+    So an encoding in which the end of a line is more than one byte has none.
+    """
     options = slot.feed_options
-    # Not where a line end is more than one byte.
     is_plain = "\n\n".encode(options["encoding"] or "utf-8").endswith(b"\n\n")
     exporter = slot.exporters[slot.format]
     return is_plain and "postprocessing" not in options and issubclass(exporter, formats)

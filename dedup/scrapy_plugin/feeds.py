@@ -1,22 +1,32 @@
 """Exports the items of a crawl in Scrapy's place, and knows whether they are safe."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from pydispatch import dispatcher
 from scrapy import Spider, signals
 from scrapy.exceptions import CloseSpider
-from scrapy.extensions.feedexport import FeedExporter, FeedSlot, ItemFilter
-from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
+from scrapy.extensions.feedexport import (
+    FeedExporter,
+    FeedSlot,
+    FileFeedStorage,
+    GCSFeedStorage,
+    ItemFilter,
+    S3FeedStorage,
+    StdoutFeedStorage,
+)
+from scrapy.utils.defer import ensure_awaitable
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.feeds.appending import TornFeedError
-from dedup.scrapy_plugin.feeds.feed import Batch, Feed
-from dedup.scrapy_plugin.feeds.item_consumers import has_other_consumer
-from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
-from dedup.stores.server_url import without_secrets
+from dedup.scrapy_plugin.closing import end_early
+from dedup.scrapy_plugin.feed import Feed, TornFeedError
+from dedup.scrapy_plugin.feed_mending import has_content
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.setting_values import shown_place
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,8 +37,9 @@ TORN_FEED = "dedup_torn_feed"
 """The finish reason of a crawl that cannot append to one of its feeds."""
 OVERWRITTEN_FEED = "dedup_overwritten_feed"
 """That of one that would overwrite a feed whose items its ledger knows."""
+_HAS_TIME = re.compile(r"%\((batch_)?time\)")
 
-Exported: TypeAlias = set[Batch] | None
+Exported: TypeAlias = set[Feed] | None
 """The batches on which it depends whether an item is stored; ``None`` if no feed has taken it."""
 
 
@@ -38,8 +49,9 @@ class Feeds:
     Scrapy does not say whether an export failed, so its feed exporter is called from here.
     """
 
-    def __init__(self, crawler: "Crawler") -> None:
+    def __init__(self, crawler: "Crawler", notices: Notices) -> None:
         self._crawler = crawler
+        self._notices = notices
         self._exporter: FeedExporter | None = None
         # Those that are not closed, by the identity of the slot.
         self._feeds: dict[int, Feed] = {}
@@ -50,7 +62,7 @@ class Feeds:
         self._call_when_closed: list[Callable[[], None]] = []
         self._some_cannot_be_flushed = self._some_have_failed = False
         self._removed_file = ""
-        self._refuses_torn = self._is_told_of_marks = False
+        self._refuses_torn = False
         self._items_accepted = self._items_refused = 0
 
     def take_over(self) -> None:
@@ -67,16 +79,17 @@ class Feeds:
             exporter.filters[uri] = _ReportingFilter(item_filter, uri, self._accept)
         for slot in exporter.slots:
             slot.filter = exporter.filters[slot.uri_template]
-            self._mark(self._feed_of(slot))
 
-    def _mark(self, feed: Feed) -> None:
-        try:
-            feed.mark()
-        except OSError as error:
-            if not self._is_told_of_marks:
-                self._is_told_of_marks = True
-                logger.warning("If this crawl is killed, the next one will not know that %s may "
-                               "be torn: %s", feed.slot.uri, error)  # fmt: skip
+    @property
+    def _slots(self) -> Sequence[FeedSlot]:
+        return self._exporter.slots if self._exporter else ()
+
+    def _feed_of(self, slot: FeedSlot) -> Feed:
+        if id(slot) not in self._feeds:
+            self._feeds[id(slot)] = Feed(slot, self._count_stored())
+        return self._feeds[id(slot)]
+
+    # Whether the crawl may begin.
 
     def refuse_torn(self) -> None:
         """From now on, append to no file that could not be read afterwards.
@@ -84,54 +97,57 @@ class Feeds:
         Raises CloseSpider if one of the feeds is such a file.
         """
         self._refuses_torn = True
-        slots = self._exporter.slots if self._exporter else []
-        try:
-            for slot in slots:
+        for slot in self._slots:
+            try:
                 self._feed_of(slot).check()
-        except TornFeedError as error:
-            self._refuse(TORN_FEED, str(error))
-
-    def _refuse(self, reason: str, why: str) -> NoReturn:
-        """End the crawl before it begins, and leave the files as they are."""
-        for slot in self._exporter.slots if self._exporter else []:
-            slot.store_empty = False  # else Scrapy writes to it at its end
-        logger.error("%s", why)
-        raise CloseSpider(reason)
-
-    def _feed_of(self, slot: FeedSlot) -> Feed:
-        if id(slot) not in self._feeds:
-            self._feeds[id(slot)] = Feed(slot, self._count_stored())
-        return self._feeds[id(slot)]
+            except TornFeedError as error:
+                self._refuse(TORN_FEED, str(error))
 
     def refuse_overwriting(self, why: str) -> None:
         """Raise CloseSpider if a local file with items is overwritten; warn of other feeds.
 
         *why* says what the ledger knows of the items that were in it.
         """
-        slots = self._exporter.slots if self._exporter else []
-        if paths := list(overwritten_files(slots)):
-            self._refuse(
-                OVERWRITTEN_FEED,
-                f"The crawl does not start: it would overwrite {paths[0]}, and {why}. Append to it "
-                "(-o), name another file (%(time)s in it), or start afresh (-a dedup_reset=1)",
-            )
-        try:
-            uris = list(overwritten_uris(slots))
-        except Exception as error:  # storages may be anybody's, and a crawl does not need this
-            kind = type(error).__name__
-            logger.warning("Dedup cannot tell whether feeds are overwritten: %s: %s", kind, error)
-            return
-        for uri in uris:
-            logger.warning(
-                "If there is a file at %s, it is overwritten, and %s. Append to it, have the time "
-                "in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
-                without_secrets(uri) if "://" in uri else uri, why,
-            )  # fmt: skip
+        for slot in self._slots:
+            storage = slot.storage
+            # A derived class with a constructor of its own may lack the mode.
+            if isinstance(storage, FileFeedStorage) and hasattr(storage, "write_mode"):
+                if storage.write_mode == "wb" and has_content(storage.path):
+                    self._refuse(
+                        OVERWRITTEN_FEED,
+                        f"The crawl does not start: it would overwrite {storage.path}, and {why}. "
+                        "Append to it (-o), name another file (%(time)s in it), or start afresh "
+                        "(-a dedup_reset=1)",
+                    )
+                continue
+            try:
+                is_overwritten = _may_overwrite(slot)
+            except Exception as error:  # storages may be anybody's, and a crawl needs no warning
+                logger.warning(
+                    "Dedup cannot tell whether feeds are overwritten: %s: %s",
+                    type(error).__name__, error,
+                )  # fmt: skip
+                continue
+            if is_overwritten:
+                logger.warning(
+                    "If there is a file at %s, it is overwritten, and %s. Append to it, have the "
+                    "time in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
+                    shown_place(slot.uri), why,
+                )  # fmt: skip
+
+    def _refuse(self, reason: str, why: str) -> NoReturn:
+        """End the crawl before it begins, and leave the files as they are."""
+        for slot in self._slots:
+            slot.store_empty = False  # else Scrapy writes to it at its end
+        logger.error("%s", why)
+        raise CloseSpider(reason)
 
     @property
     def has_storage(self) -> bool:
         """Whether anybody, a feed or another component, stores items, as far as can be told."""
-        return self._exporter is not None or has_other_consumer(self._crawler)
+        return self._exporter is not None or _has_other_consumer(self._crawler)
+
+    # The items.
 
     async def export(self, item: Any, spider: Spider) -> Exported:
         """Export *item* to all feeds, and flush those that can be flushed.
@@ -160,38 +176,41 @@ class Feeds:
     def _exported_to(self, feeds: list[Feed]) -> Exported:
         for feed in feeds:
             feed.flush()
-            if feed.batch.is_stored is False:  # it was the last item of it
+            if feed.is_stored is False:  # it was the last item of it
                 raise OSError(f"{feed.slot.uri} could not be stored")
         for feed in feeds:
             # Once and for all: only at the end is it known whether a batch was stored.
             self._some_cannot_be_flushed |= not feed.can_be_flushed
         self._items_accepted += bool(feeds)
         self._items_refused += not feeds
-        return {feed.batch for feed in feeds if feed.waits_for_its_end} if feeds else None
+        return {feed for feed in feeds if feed.is_awaited} if feeds else None
 
     def _accept(self, uri: str) -> None:
         """Make the feed at *uri* ready for the item that it has accepted."""
         accepted = self._accepted.get()
-        if self._exporter is None or accepted is None:
+        if accepted is None:
             return
         # Now, since a full batch may be closed during the export.
-        feed = self._feed_of(next(s for s in self._exporter.slots if s.uri_template == uri))
+        feed = self._feed_of(next(slot for slot in self._slots if slot.uri_template == uri))
         if feed.slot.file is None and self._refuses_torn:
-            self._refuse_batch(feed)
-        self._mark(feed)
+            try:
+                feed.check()
+            except TornFeedError as error:  # a later batch
+                logger.error("%s", error)
+                end_early(self._crawler, TORN_FEED)
+                raise
+        try:
+            feed.mark()
+        except OSError as error:
+            self._notices.tell_once(
+                "If this crawl is killed, the next one will not know that %s may be torn: %s",
+                feed.slot.uri, error,
+            )  # fmt: skip
         accepted.append(feed)
         feed.begin()
         self._note_removal(feed)
 
-    def _refuse_batch(self, feed: Feed) -> None:
-        """End the crawl with a TornFeedError if nobody could read what is appended to *feed*."""
-        try:
-            feed.check()
-        except TornFeedError as error:
-            logger.error("%s", error)
-            assert self._crawler.engine
-            deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
-            raise
+    # The ends of feeds.
 
     def _slot_closed(self, slot: FeedSlot) -> None:
         feed = self._feed_of(slot)
@@ -212,10 +231,8 @@ class Feeds:
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
-        for feed in self._feeds.values():  # as if its last bytes had no room
-            feed.batch.close(is_stored=False)
-            if feed.slot.file is None:
-                feed.unmark()
+        for feed in self._feeds.values():
+            feed.end_unstored()
         for call in self._call_when_closed:
             call()
         if self._items_refused and not self._items_accepted:
@@ -231,6 +248,8 @@ class Feeds:
             return True
         return await wait_for_call(seconds, self._call_when_closed.append)
 
+    # Whether items are safe.
+
     @property
     def can_be_flushed(self) -> bool:
         """Whether items are safe before their feed is closed.
@@ -243,8 +262,7 @@ class Feeds:
     @property
     def held_back(self) -> list[str]:
         """The URIs of open feeds that cannot be flushed; they may have passwords."""
-        slots = self._exporter.slots if self._exporter else []
-        return [slot.uri for slot in slots if not self._feed_of(slot).can_be_flushed]
+        return [slot.uri for slot in self._slots if not self._feed_of(slot).can_be_flushed]
 
     def flush(self) -> None:
         """Hand everything that was exported to the operating system.
@@ -257,9 +275,6 @@ class Feeds:
         if self._removed_file:
             raise OSError(f"{self._removed_file} was removed while it was written")
 
-    def _feeds_with_items(self) -> list[Feed]:
-        return [feed for feed in self._feeds.values() if feed.slot.itemcount]
-
     def _note_removal(self, feed: Feed) -> None:
         if feed.is_removed:
             self._removed_file = feed.slot.uri
@@ -268,6 +283,9 @@ class Feeds:
     def are_stored(self) -> bool:
         """Whether all feeds were closed and stored without an error."""
         return not (self._some_have_failed or self._feeds_with_items())
+
+    def _feeds_with_items(self) -> list[Feed]:
+        return [feed for feed in self._feeds.values() if feed.slot.itemcount]
 
 
 class _ReportingFilter(ItemFilter):
@@ -289,3 +307,43 @@ class _ReportingFilter(ItemFilter):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._filter, name)
+
+
+def _may_overwrite(slot: FeedSlot) -> bool:
+    """Return whether the feed replaces what is there, if there is anything: nobody can tell.
+
+    One with the time in its name does not.
+    """
+    storage = slot.storage
+    if isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template):
+        return False
+    if isinstance(storage, S3FeedStorage | GCSFeedStorage):
+        return True
+    # That of FTP by default.
+    return bool(getattr(storage, "overwrite", slot.feed_options.get("overwrite")))
+
+
+def _has_other_consumer(crawler: "Crawler") -> bool:
+    """Return whether a pipeline, or a receiver of the signal item_scraped, may store items.
+
+    Every pipeline but ours is assumed to store them, and so is every receiver that is not Scrapy's:
+    Scrapy's own ones only count.
+    """
+    assert crawler.engine
+    # Another package's item processor need not have pipelines.
+    pipelines = getattr(crawler.engine.scraper.itemproc, "middlewares", None)
+    if pipelines is None or not all(_is_of(type(pipeline), "dedup") for pipeline in pipelines):
+        return True
+    receivers = dispatcher.liveReceivers(
+        dispatcher.getAllReceivers(crawler.signals.sender, signals.item_scraped)
+    )
+    return not all(_is_of(_owner(receiver), "dedup", "scrapy") for receiver in receivers)
+
+
+def _owner(receiver: Any) -> Any:
+    """Return the class of a bound method, or the function itself."""
+    return type(receiver.__self__) if hasattr(receiver, "__self__") else receiver
+
+
+def _is_of(part: Any, *packages: str) -> bool:
+    return str(getattr(part, "__module__", "")).partition(".")[0] in packages

@@ -1,26 +1,33 @@
-"""One feed of a crawl, as Scrapy has it: its file, and how it was before an item that failed."""
+"""One feed of a crawl, as Scrapy has it: its file, and how it was before an item that failed.
+
+While a crawl writes to a local file that cannot be mended without it, an empty file lies beside
+it: its mark. If it lies there when the next crawl begins, the last one did not end, and half an
+item may be at the end of the feed.
+"""
 
 import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 
 from dedup.logs import get_logger
-from dedup.scrapy_plugin.feeds import appending
+from dedup.scrapy_plugin.feed_mending import LINES, has_content, has_format, is_mendable, mend
 
 logger = get_logger(__name__)
 
+# The format allows one document a file.
+_DOCUMENTS = (exporters.JsonItemExporter, exporters.XmlItemExporter)
 # They write nothing of an item that they cannot export.
 _EXPORTERS_OF_WHOLE_ITEMS = (
-    exporters.JsonLinesItemExporter,
+    *LINES,
     exporters.JsonItemExporter,
     exporters.MarshalItemExporter,
-    exporters.PprintItemExporter,
 )
 # They write each item at once, so flushing the file is enough. A subclass may keep items back, or
 # put the file in place at its end.
@@ -32,38 +39,24 @@ _DIRECT_EXPORTERS = (
 )
 
 
-class Batch:
-    """What becomes of the items of a feed that are stored together."""
-
-    def __init__(self) -> None:
-        self.is_stored: bool | None = None
-        """``None`` until it is closed."""
-        self._calls: list[Callable[[], object]] = []
-
-    def when_closed(self, call: Callable[[], object]) -> None:
-        """Have *call* called when it is closed, which it must not be yet."""
-        self._calls.append(call)
-
-    def close(self, *, is_stored: bool) -> None:
-        """Note whether it *is_stored*, and call who waits for that."""
-        self.is_stored = is_stored
-        calls, self._calls = self._calls, []
-        for call in calls:
-            call()
+class TornFeedError(Exception):
+    """Half an item may be in a feed, and nobody could read what is appended to it."""
 
 
 class Feed:
     """A slot of Scrapy's feed exporter: a feed, or one batch of it.
 
-    For each item `begin`, and `fail` if it could not be exported. At last, `end`.
+    For each item `mark` and `begin`, and `fail` if it could not be exported. At last, `end`.
     """
 
     def __init__(self, slot: FeedSlot, counts: tuple[int, int]) -> None:
         """Create it before it is open; *counts*: how many feeds were stored, and failed, by now."""
         self.slot = slot
         self.counts = counts
-        self.batch = Batch()
-        self.is_local = type(slot.storage) is FileFeedStorage
+        self.is_stored: bool | None = None
+        """Whether all of its items are; ``None`` until it is closed."""
+        self._calls: list[Callable[[], object]] = []
+        self._is_local = type(slot.storage) is FileFeedStorage
         self._exporter_class = slot.exporters.get(slot.format)
         self.can_be_flushed = (
             type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
@@ -71,45 +64,51 @@ class Feed:
             and "postprocessing" not in slot.feed_options
         )
         """Whether an item has left the process when the file is flushed."""
-        self.waits_for_its_end = (
+        self.is_awaited = (
             bool(slot.feed_options.get("batch_item_count")) and not self.can_be_flushed
         )
         """Whether its items are safe when it is stored, while other items are in other batches."""
-        self._mark = appending.mark_path(slot)
+        self._mark = (
+            Path(f"{slot.storage.path}.open")  # type: ignore[attr-defined]  # a local file
+            if self._is_local and not has_format(slot, LINES)
+            else None
+        )
         self._is_marked = False
-        self._was_marked = self._mark is not None and self._mark.exists()
-        self._is_appended_to = appending.is_appended_to(slot)
-        self._is_to_be_mended = False
         # Whether the last crawl that wrote to the file did not end.
-        self._is_torn = self._was_marked and self._is_appended_to
-        self._is_checked = False
+        self._is_torn = self._mark is not None and self._mark.exists()
+        self._is_appended_to = self._will_be_appended_to()
+        self._is_checked = self._is_to_be_mended = False
         # How the slot was before the item; no size if its file cannot be cut to it.
         self._items = 0
         self._exporter: Any = None
         self._size: int | None = None
         self._has_half_an_item = self._is_spoilt = False
 
+    def _will_be_appended_to(self) -> bool:
+        storage: Any = self.slot.storage
+        return self._is_local and storage.write_mode == "ab" and has_content(storage.path)
+
     @property
-    def file(self) -> Any:
+    def _file(self) -> Any:
         """The open file, below any plugins that process the content."""
         return getattr(self.slot.file, "file", self.slot.file)
 
     @property
     def is_removed(self) -> bool:
         """Whether the open file has no name any more: it is gone when the process ends."""
-        is_open = self.is_local and self.slot.file and not self.file.closed
-        return bool(is_open) and not os.fstat(self.file.fileno()).st_nlink
+        is_open = self._is_local and self.slot.file and not self._file.closed
+        return bool(is_open) and not os.fstat(self._file.fileno()).st_nlink
 
     def check(self) -> None:
         """Raise TornFeedError if nobody could read what is appended; warn if few can."""
-        if self._is_torn and not appending.is_mendable(self.slot):
-            raise appending.TornFeedError(
+        if self._is_torn and self._is_appended_to and not is_mendable(self.slot):
+            raise TornFeedError(
                 f"{self.slot.uri} is not whole: a crawl that wrote to it was killed, or has not "
                 "ended yet, and nobody could read what is appended to half an item. Move it away "
                 "(all but its end can still be used), or use another file for this crawl; if you "
                 f"know that it is whole, remove {self._mark}"
             )
-        if self._is_appended_to and not self._is_checked and appending.is_document(self.slot):
+        if self._is_appended_to and not self._is_checked and has_format(self.slot, _DOCUMENTS):
             logger.warning(
                 "Items are appended to %s as another document, and few readers accept two in one "
                 "file: use JSON lines or CSV, or a file of its own for each crawl",
@@ -119,15 +118,15 @@ class Feed:
 
     def mark(self) -> None:
         """Have the next crawl know if this one does not end; raises OSError."""
-        if self._is_marked or not self._mark:
-            return
-        self._mark.parent.mkdir(parents=True, exist_ok=True)
-        self._mark.touch()
-        self._is_marked = True
+        if self._mark and not self._is_marked:
+            self._mark.parent.mkdir(parents=True, exist_ok=True)
+            self._mark.touch()
+            self._is_marked = True
 
-    def unmark(self) -> None:
-        """Forget the mark, unless an earlier crawl has left half an item that is still there."""
-        if self._mark and not (self._is_torn or (self._was_marked and self.slot.file is None)):
+    def _unmark(self) -> None:
+        """Forget the mark, unless what an earlier crawl has torn is still there."""
+        is_still_torn = self._is_torn and (self._is_appended_to or self.slot.file is None)
+        if self._mark and not is_still_torn:
             self._mark.unlink(missing_ok=True)
 
     def flush(self) -> None:
@@ -140,24 +139,24 @@ class Feed:
         if self._has_half_an_item:
             self._cut()
         if slot.file is None:
-            self._is_to_be_mended = appending.is_appended_to(slot)
+            self._is_to_be_mended = self._will_be_appended_to()
         self._items, self._size = slot.itemcount, None
         slot.start_exporting()
-        if self._is_to_be_mended and appending.is_mendable(slot):
-            appending.mend(slot, is_torn=self._is_torn)
+        if self._is_to_be_mended and is_mendable(slot):
+            mend(slot, is_torn=self._is_torn)
             self._is_torn = False
         self._is_to_be_mended = False
         self.flush()
-        if self.is_local and self.can_be_flushed and _is_last_writer(self.file):
-            self._size = os.fstat(self.file.fileno()).st_size
+        if self._is_local and self.can_be_flushed and _is_last_writer(self._file):
+            self._size = os.fstat(self._file.fileno()).st_size
             self._exporter = copy(slot.exporter)
 
     def fail(self, error: BaseException) -> bool:
         """Remove what *error* left of the item; return whether the feed may be unreadable now."""
         slot, has_item = self.slot, self.slot.itemcount > self._items
-        if not slot.file or self.file.closed:
+        if not slot.file or self._file.closed:
             return False
-        if self.is_local and self.can_be_flushed:
+        if self._is_local and self.can_be_flushed:
             with suppress(OSError):  # what is left is removed before the next item
                 if not (has_item and self._is_flushed()):
                     self._cut()
@@ -201,10 +200,26 @@ class Feed:
         # and leave a file that is whole, but without it.
         is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
         is_stored &= is_ended and not self._is_spoilt and not self._has_half_an_item
-        self.batch.close(is_stored=is_stored)
+        self._tell(is_stored)
         if is_stored:
-            self.unmark()
+            self._unmark()
         return is_stored or not self.slot.itemcount
+
+    def end_unstored(self) -> None:
+        """Tell who waits that Scrapy never closed it: as if its last bytes had no room."""
+        self._tell(False)
+        if self.slot.file is None:
+            self._unmark()
+
+    def _tell(self, is_stored: bool) -> None:
+        self.is_stored = is_stored
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+
+    def when_closed(self, call: Callable[[], object]) -> None:
+        """Have *call* called when it is closed, which it must not be yet."""
+        self._calls.append(call)
 
 
 def _is_last_writer(file: Any) -> bool:

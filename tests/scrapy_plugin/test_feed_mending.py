@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from scrapy import Spider
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.utils.test import get_crawler
 
-from dedup.scrapy_plugin.feeds import appending
+from dedup.scrapy_plugin.feed_mending import has_content, is_mendable, mend
 
 TEXTS = (
     "plain",
@@ -51,10 +52,10 @@ class Feed:
     def append(self, *items: Any, mends: bool = False, is_torn: bool = True) -> list[int]:
         """Export *items* as a crawl does that ends by itself; return the size after each."""
         slot = self.slot()
-        mends = mends and appending.is_appended_to(slot)
+        mends = mends and has_content(slot.storage.path)
         slot.start_exporting()
         if mends:
-            appending.mend(slot, is_torn=is_torn)
+            mend(slot, is_torn=is_torn)
         ends = []
         for item in items:
             slot.exporter.export_item(item)
@@ -239,21 +240,19 @@ def test_a_printed_file_that_is_torn_anywhere_swallows_nothing(tmp_path: Path):
         assert ast.literal_eval("{" + last.removeprefix("{")) == NEXT, cut
 
 
-def test_what_can_be_mended_and_what_is_appended_to(tmp_path: Path):
-    path = tmp_path / "feed"
-    path.write_bytes(b"whatever")
-    for form, options, has_mark in (
-        ("jsonlines", {}, False), ("jl", {}, False), ("pprint", {}, False), ("csv", {}, True),
-    ):  # fmt: skip
-        slot = Feed(path, form, **options).slot()
-        assert appending.is_appended_to(slot)
-        assert appending.is_mendable(slot)
-        assert (appending.mark_path(slot) is not None) == has_mark
-    for form, encoding in (("json", "utf-8"), ("jsonlines", "utf-16"), ("csv", "utf-32")):
-        slot = Feed(path, form, encoding=encoding).slot()
-        assert not appending.is_mendable(slot)
-        assert appending.mark_path(slot) == tmp_path / "feed.open"
-    for options in ({"overwrite": True}, {}):
-        if not options:
-            path.write_bytes(b"")
-        assert not appending.is_appended_to(Feed(path, "csv", **options).slot())
+@each(
+    ("form", "encoding", "expected"),
+    [
+        ("jsonlines", "utf-8", True),
+        ("jl", "gbk", True),
+        ("pprint", None, True),
+        ("csv", "utf-8", True),
+        ("json", "utf-8", False),
+        ("jsonlines", "utf-16", False),
+        ("csv", "utf-32", False),
+    ],
+)
+def test_lines_and_csv_can_be_mended_where_a_line_ends_with_one_byte(
+    tmp_path: Path, form: str, encoding: str | None, expected: bool
+):
+    assert is_mendable(Feed(tmp_path / "feed", form, encoding=encoding).slot()) is expected
