@@ -135,11 +135,16 @@ def test_the_crawler_imports_nothing_of_dedup():
 
 
 def test_the_feeds_know_nothing_of_those_who_use_them():
-    plugin, feeds = "dedup.scrapy_plugin", PACKAGE / "scrapy_plugin" / "feeds"
-    names = {name for file in feeds.glob("*.py") for name in imported_modules(file)}
-    others = {name for name in names if not name.startswith(f"{plugin}.feeds")}
-    ours = {name for name in others if name.startswith("dedup")}
-    assert ours == {"dedup.logs", "dedup.stores.server_url", f"{plugin}.awaiting"}
+    folder = PACKAGE / "scrapy_plugin"
+    names = {name for file in folder.glob("feed*.py") for name in imported_modules(file)}
+    ours = {name for name in names if name.startswith("dedup")}
+    plugin = {name.removeprefix("dedup.scrapy_plugin.") for name in ours - {"dedup.logs"}}
+    assert {name for name in plugin if not name.startswith("feed")} == {
+        "awaiting",
+        "closing",
+        "notices",
+        "setting_values",
+    }
 
 
 HEAVY = {

@@ -131,6 +131,11 @@ class DedupSettings:
 
         Raises SettingError for a wrong value; warns about a setting that does not exist.
         """
+        if settings.get("DEDUP_SECRET") is not None:
+            raise SettingError(
+                "DEDUP_SECRET is no setting: the environment variable DEDUP_SECRET has it, which "
+                "nobody is shown"
+            )
         placeholders = Placeholders(spider)
         reader = Reader(settings, placeholders)
         values: dict[str, Any] = {"method": _read_method(reader), "job": job_dir(settings)}
