@@ -307,7 +307,7 @@ class Detector:
         try:
             return (await self.store.pages([number]))[number].key
         except LedgerError:
-            return self.store.words_for(number)
+            return self.store.key(number)
 
     @property
     def neighbours(self) -> Neighbours:

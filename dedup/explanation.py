@@ -300,9 +300,8 @@ def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]
 
 def names_of_host(ledger: LedgerReader, of_host: str) -> Names:
     """Return what the pages of a host share in their titles, which crawls learn while they run."""
-    names, number = Names(), 0
-    while piece := ledger.columns_since(number):
-        number = piece.last
+    names = Names()
+    for piece in ledger.columns():
         for key, evidence in piece.keys_with_evidence():
             if host(key) == of_host:
                 names.learn(of_host, evidence)

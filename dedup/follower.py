@@ -3,17 +3,57 @@
 import gc
 from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 
 from dedup.claim import Claim
-from dedup.late_claims import LateClaims
 from dedup.methods.base import Method
-from dedup.record import Claimed, Committed, Event, Lost
+from dedup.record import Claimed, Event, Lost
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view.view import View
 
 _NO_NEWS = News()
+_MOST = 1000
+"""How many claims that the log does not have are made at a time: a long outage leaves many."""
+
+
+class LateClaims:
+    """The claims that wait until the log of a store takes them, the oldest first.
+
+    The store could not be reached, has lost them, or gave them to others. They are made with the
+    next exchange, or one of the next, unless their pages were not stored.
+    """
+
+    def __init__(self) -> None:
+        self._claims: list[Claim] = []
+
+    def add(self, claim: Claim) -> None:
+        """Have *claim* wait, which the log does not have, or not any more."""
+        claim.claimed = claim.claimed._replace(number=-1)
+        self._claims.append(claim)
+
+    def next_ones(self) -> list[Claim]:
+        """Return those that are made next, without those whose pages were not stored."""
+        self._claims = [claim for claim in self._claims if claim.is_open or claim.is_stored]
+        return self._claims[:_MOST]
+
+    def remove(self, claims: Sequence[Claim]) -> None:
+        """Have *claims*, the next ones, wait no longer: the log has them."""
+        del self._claims[: len(claims)]
+
+    def forget_replaced(self) -> None:
+        """Have the claims replace nothing: those numbers may be those of other pages now."""
+        for claim in self._claims:
+            claim.replaces = ()
+
+    def __bool__(self) -> bool:
+        """Whether any are to be made."""
+        return any(claim.is_open or claim.is_stored for claim in self._claims)
+
+    @property
+    def stored(self) -> int:
+        """The number of stored pages that the log does not have."""
+        return sum(claim.is_stored for claim in self._claims)
 
 
 class _Turn:
@@ -48,8 +88,6 @@ class Follower:
         # Never contended, so that no event loop is needed, unless the store waits.
         self._lock = Lock()
         self._next = _Turn()
-        # Stored pages that the log may not have.
-        self._unsure: list[tuple[Claimed, Committed]] = []
 
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
@@ -59,10 +97,11 @@ class Follower:
         """
         view, number = View(self._method, self._rule), 0
         with _without_collection():
-            while piece := await self._store.since(number):
-                view.load(piece)
-                number = piece.last
-                tell(number)
+            async with aclosing(self._store.stored()) as pieces:
+                async for piece in pieces:
+                    view.load(piece)
+                    number = piece.last
+                    tell(number)
             view.finish_loading()
         self.view = view
         tell(number)
@@ -162,22 +201,17 @@ class Follower:
         return self.view.apply(events[first_own + len(again) :])
 
     async def _start_again(self) -> None:
-        """Read the store anew, whose history has changed; claim again what it does not have."""
+        """Read the store anew, whose history has changed, and claim again what is being stored.
+
+        What it has forgotten is no longer known, and is stored again when it is met.
+        """
         self._count("store/history_changes")
-        self._unsure += self._store.take_unpublished()
         for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
                 self.late_claims.add(self.view.forget(claim.claimed))
             else:
                 self.view.release(claim)  # who waits for it looks again
         await self.load()
-        unsure, self._unsure = self._unsure, []
-        for claimed, event in unsure:
-            if not self.view.has_page(claimed):
-                claim = Claim(claimed)
-                claim.end_with(event)
-                claim.end(is_stored=True)
-                self.late_claims.add(claim)
         self.late_claims.forget_replaced()
 
     @property

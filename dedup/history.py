@@ -162,9 +162,8 @@ class LedgerHistory:
                 yield Event("nearest", words, {**facts, "other": url, "other_page": match.page})
 
     def _view(self, method: Method) -> View:
-        view, number = View(method, self._rule), 0
-        while piece := self._ledger.columns_since(number):
-            number = piece.last
+        view = View(method, self._rule)
+        for piece in self._ledger.columns():
             view.load(piece)
         view.finish_loading()
         return view

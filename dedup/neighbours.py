@@ -34,8 +34,7 @@ class Neighbours:
             if match is None:
                 yield None
             else:
-                page = self._store.at_hand(match.page)
-                key = page.key if page else self._store.words_for(match.page)
+                key = self._store.key(match.page)
                 yield key, match.distance, self._view.objection_to(record, match.page)
 
     async def fetch(self, records: Sequence[PageRecord], scope: str) -> None:

@@ -56,10 +56,11 @@ def earlier(store, key):
 
 def pieces(store):
     """All that is stored, in pieces."""
-    number = 0
-    while piece := finished(store.since(number)):
-        number = piece.last
-        yield piece
+
+    async def read():
+        return [piece async for piece in store.stored()]
+
+    return finished(read())
 
 
 def numbers(store):

@@ -40,7 +40,7 @@ LAYERS = [
     },
     {"lexicon_file", "methods", "rule", "evidence_table", "claim", "item_values"},
     {"record_field", "plugins", "lost_text", "dropped"},
-    {"index", "stores", "late_claims"},
+    {"index", "stores"},
     {"search"},
     {"batch_search"},
     {"page", "url_advice", "view", "earlier"},

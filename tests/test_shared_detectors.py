@@ -13,7 +13,7 @@ from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, finished
+from dedup.stores import finished
 from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
@@ -274,28 +274,5 @@ def test_a_page_that_another_process_replaces_does_not_count_any_more():
         assert len(second) == 1
         assert (await second.reserve(page(NEAR, "b"))).verdict.kind is Kind.NEW
         assert (await second.reserve(page(FAR, "c"))).verdict.original == "a"
-
-    asyncio.run(crawl())
-
-
-def test_what_a_log_has_lost_is_entered_again_with_the_items_that_are_stored():
-    async def crawl():
-        server = Server()
-        first = joined(server)
-        claim = (await first.reserve(saying(ONE, NEAR, "a"))).claim
-        own = OwnClaims(claim, frozenset([claim.number]))
-        await first.reserve(saying(OTHER, NEAR, "a"), own=own)
-        claim.items.remove(ONE)
-        first.commit(claim)
-        await publish(first)
-        server.shrink(0)
-        with pytest.raises(HistoryChangedError):
-            await first.follower.exchange(first.store.take_news())
-        first.store.end_exchange(published=False)
-        for _ in range(2):
-            await publish(first)
-        assert server.entry(2).event == Committed(1, (OTHER,))
-        later = await loaded(server)
-        assert (await later.reserve(saying(ONE, NEARER, "b"))).verdict.kind is Kind.NEW
 
     asyncio.run(crawl())

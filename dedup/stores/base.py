@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from time import time
@@ -71,12 +71,6 @@ class News:
         told = self.commits or self.duplicates or self.seen or self.preferred
         return bool(told or self.leaves or self.url_rules)
 
-    def clear(self) -> None:
-        """Forget all of it."""
-        told = self.commits, self.duplicates, self.seen, self.preferred, self.leaves, self.url_rules
-        for one in told:
-            one.clear()
-
     def split(self, most: int) -> "News":
         """Keep the first ones of each kind, *most* of them, and return the others."""
         rest = News(
@@ -110,11 +104,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """What a report says of a store: where it is, and how far it has come.
-
-    *run* is the number of the crawl in it, *is_resumed* whether that goes on with an interrupted
-    job, *unpublished* how many stored pages it does not have yet.
-    """
+    """What a report says of a store; *unpublished* pages are stored, and not in it yet."""
 
     path: str
     run: int
@@ -140,6 +130,10 @@ class Store(ABC):
         """Create it; *name* is what messages call it."""
         self.name = name
         self.has_joined = False
+        self.run = 0
+        """The number of the crawl in it."""
+        self.is_resumed = False
+        """Whether the crawl goes on with an interrupted job."""
         self.is_down = False
         """Whether the server of the store was not reached the last time: nothing is claimed now."""
         self._news = News()
@@ -166,24 +160,22 @@ class Store(ABC):
         later, HistoryChangedError if it first has to be read from its start.
         """
 
-    @abstractmethod
-    async def since(self, number: int) -> RecordColumns | None:
-        """Return some of the stored pages of higher numbers, by number; ``None`` for no more.
+    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+        """Yield the pages that are stored, in pieces, in the order of their numbers.
 
         Raises LedgerError if they cannot be read.
         """
+        nothing: tuple[RecordColumns, ...] = ()
+        for piece in nothing:
+            yield piece
 
     @abstractmethod
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         """Return the records of stored or claimed pages by their *numbers*; the key at least."""
 
-    def at_hand(self, number: int) -> PageRecord | None:
-        """Return what `pages` does of page *number*, or ``None`` if that would have to wait."""
-        return finished(self.pages([number]))[number]
-
-    def words_for(self, number: int) -> str:
-        """Return what stands for the key of page *number* where it cannot be asked for."""
-        return f"page {number} of {self.name}"
+    def key(self, number: int) -> str:
+        """Return the key of page *number*, or other words for it if one would have to wait."""
+        return finished(self.pages([number]))[number].key
 
     @abstractmethod
     async def earlier(self, key: str) -> list[Stored]:
@@ -211,13 +203,6 @@ class Store(ABC):
     def is_own(self, number: int) -> bool:
         """Return whether the open claim *number* is one of this process."""
         return True
-
-    def take_unpublished(self) -> list[tuple[Claimed, Committed]]:
-        """Return the own stored pages that a store may not have, once its history has changed.
-
-        They are told no more by themselves: they have to be claimed again.
-        """
-        return []
 
     @abstractmethod
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
@@ -295,7 +280,9 @@ class Store(ABC):
     @property
     def state(self) -> StoreState | None:
         """What a report says of the store; ``None`` if it is gone with the process."""
-        return None
+        if not self.is_durable:
+            return None
+        return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
 
     @property
     @abstractmethod

@@ -236,7 +236,6 @@ class _Move:
             news.commits[claimed.number] = Commit(claimed, event, page.stored)
         if any(isinstance(event, Lost) for event in await self._store.exchange((), news)):
             raise LedgerError(f"{self._log.name} has ended claims that took too long")
-        self._store.take_unpublished()  # else it remembers them for a while
 
     def _number(self, old: int) -> int:
         return self._new[bisect_left(self._old, old)]

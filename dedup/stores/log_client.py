@@ -1,9 +1,7 @@
 """A process at the end of a log: it tells and hears what is done, and knows the open claims."""
 
 import math
-from collections import deque
 from collections.abc import Iterable, Sequence
-from time import monotonic
 
 from dedup.record import (
     Claimed,
@@ -20,24 +18,16 @@ from dedup.stores.entries import Entry
 from dedup.stores.known_pages import KnownPages
 from dedup.stores.log import MOST_ENTRIES, Answer, Log, Request
 
-_SECONDS_TO_REMEMBER = 60.0
-
 
 class Replay:
     """Follows a log from its start; pages are given on by number, when those before are known."""
 
-    def __init__(self, pages: KnownPages, stored_since: float = 0.0, after: int = 0) -> None:
-        """Create it; *pages* learns what is there.
-
-        Pages that were stored before *stored_since* do not count, those with numbers up to *after*
-        are not given on.
-        """
+    def __init__(self, pages: KnownPages, stored_since: float = 0.0) -> None:
+        """Create it; *pages* learns what is there, unless that was stored before *stored_since*."""
         self.pages = pages
-        self.number = after
-        """The number of the last page that was given on."""
         self.last_entry: Entry | None = None
         self._stored_since = stored_since
-        self._after = after
+        self._last_given = 0
         # In the order of their numbers.
         self._claims: dict[int, Entry] = {}
         # Of these, those whose pages are stored, and not given on yet; the others are open.
@@ -67,9 +57,9 @@ class Replay:
         for old in event.replaces:
             if self._stored.pop(old, None):
                 del self._claims[old]
-            elif old <= self.number:
+            elif old <= self._last_given:
                 self._replaced.append(old)
-        if at >= self._stored_since and event.number > self._after:
+        if at >= self._stored_since:
             self._stored[event.number] = event
         else:
             del self._claims[event.number]
@@ -105,7 +95,7 @@ class Replay:
         runs = [claim.run for claim in claims]
         keys = [record.key for record in records]
         self.pages.learn_urls(list(zip(keys, numbers, runs, strict=True)))
-        self.number = numbers[-1]
+        self._last_given = numbers[-1]
         return columns
 
 
@@ -151,8 +141,6 @@ class LogClient:
         self.releases: dict[int, int] = {}
         self._others: dict[int, Entry] = {}
         self._unseen: list[Event] = []
-        # Own pages that were published lately, and when: the log may forget them.
-        self._published: deque[tuple[float, Claimed, Committed]] = deque()
         for number, entry in replay.open.items():
             if entry.owner == self._owner:  # from before the history changed
                 self.releases[number] = entry.serial
@@ -270,20 +258,8 @@ class LogClient:
 
     def _note_published(self, event: Committed) -> None:
         """Take note that the log has the commit *event* of an own page."""
-        _, claimed = self._own.pop(event.number)
+        del self._own[event.number]
         self.pages.replace(event.replaces)
-        self._published.append((monotonic(), claimed, event))
-        self._forget_published()
-
-    def _forget_published(self) -> None:
-        while self._published and self._published[0][0] < monotonic() - _SECONDS_TO_REMEMBER:
-            self._published.popleft()
-
-    def take_published(self) -> list[tuple[Claimed, Committed]]:
-        """Return the own pages that were published lately, and their commits, once."""
-        self._forget_published()
-        published, self._published = self._published, deque()
-        return [(claimed, event) for _, claimed, event in published]
 
     # Open claims.
 

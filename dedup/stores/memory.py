@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dedup.packed import Packed
-from dedup.record import Claimed, Committed, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores.base import News, Store, Stored, Texts
 from dedup.text import from_utf8, to_utf8
 
@@ -35,9 +35,6 @@ class MemoryStore(Store):
             self._open[self._last] = to_utf8(claim.record.key)
             made.append(claim._replace(number=self._last))
         return made
-
-    async def since(self, number: int) -> RecordColumns | None:
-        return None
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         return {number: PageRecord(from_utf8(self._key(number))) for number in numbers}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from dedup.stores.base import DIFFERENCE, DuplicateNote
 from dedup.stores.identity import OTHERS
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import KIND
-from dedup.stores.tables import columns_since, text_of
+from dedup.stores.tables import pages_that_count, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
 
@@ -191,10 +191,10 @@ class LedgerReader:
                 raise self.damage_error(ValueError("a sketch, or what items say, is no blob"))
             yield StoredPage(number, crawl, record, items, *others)
 
-    def columns_since(self, number: int) -> RecordColumns | None:
-        """Return what is compared of the next pages that count; ``None`` for no more."""
+    def columns(self) -> Iterator[RecordColumns]:
+        """Yield what is compared of the pages that count, in pieces, by age."""
         with self._ledger.errors():
-            return columns_since(self._file, number)
+            yield from pages_that_count(self._file)
 
     def url(self, number: int) -> str:
         """Return the URL of a page; raises KeyError if there is none of that number."""
@@ -308,8 +308,9 @@ class StoreOfReader(MemoryStore):
         super().__init__()
         self._reader = reader
 
-    async def since(self, number: int) -> RecordColumns | None:
-        return self._reader.columns_since(number)
+    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+        for piece in self._reader.columns():
+            yield piece
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         return {number: PageRecord(self._reader.url(number)) for number in numbers}

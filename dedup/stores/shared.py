@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
 from typing import Any
 
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
+from dedup.record import Claimed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import (
     HistoryChangedError,
@@ -16,7 +16,6 @@ from dedup.stores.base import (
     Store,
     Stored,
     StoreDownError,
-    StoreState,
     Texts,
 )
 from dedup.stores.identity import check_identity
@@ -59,9 +58,7 @@ class SharedStore(Store):
         self._stored_since = time() - max_age * SECONDS_OF_A_DAY if max_age else 0.0
         self._spider = ""
         self._owner = token_bytes(8)
-        self.run = 0
         self._began_at = 0
-        self.is_resumed = False
         self.is_in_use = False
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
@@ -69,7 +66,6 @@ class SharedStore(Store):
         self._client = LogClient(log, self._owner)
         self._preferred = self._client.pages.preferred
         self._replay: Replay | None = None
-        self._pieces: AsyncIterator[RecordColumns]
 
     # Taking part.
 
@@ -113,41 +109,28 @@ class SharedStore(Store):
 
     # From the start.
 
-    async def since(self, number: int) -> RecordColumns | None:
+    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
         if self._reset:
-            return None
+            return
+        self._has_to_read = True
+        self._replay = replay = Replay(KnownPages(self.run, self._began_at), self._stored_since)
         try:
             with self._noting_outage():
-                return await self._since(number)
-        except BaseException as error:
-            self._replay, self._has_to_read = None, True
-            if isinstance(error, LedgerError) or not isinstance(error, ValueError | OverflowError):
+                async for entries in self._log.snapshot(self._stored_since):
+                    replay.add(entries)
+                    while columns := replay.take():
+                        yield columns
+            while columns := replay.take(is_end=True):
+                yield columns
+        except (ValueError, OverflowError) as error:
+            if isinstance(error, LedgerError):
                 raise
             raise self.damage_error(error) from error
-
-    async def _since(self, number: int) -> RecordColumns | None:
-        replay = self._replay
-        if replay is None or replay.number != number:
-            pages = KnownPages(self.run, self._began_at)
-            replay = self._replay = Replay(pages, self._stored_since, number)
-            self._pieces = self._read(replay)
-        if columns := await anext(self._pieces, None):
-            return columns
         # All of what was read, and nothing else: the numbers of another history say nothing.
-        self._replay, self._has_to_read, self.is_down = None, False, False
+        self._has_to_read = self.is_down = False
         self._client.start_after(replay)
         self._preferred = replay.pages.preferred
-        for news in (self._news, self._news_under_way):
-            news.clear()
-        return None
-
-    async def _read(self, replay: Replay) -> AsyncIterator[RecordColumns]:
-        async for entries in self._log.snapshot(self._stored_since):
-            replay.add(entries)
-            while columns := replay.take():
-                yield columns
-        while columns := replay.take(is_end=True):
-            yield columns
+        self._news, self._news_under_way = News(), News()
 
     # The log.
 
@@ -184,14 +167,6 @@ class SharedStore(Store):
     def is_own(self, number: int) -> bool:
         return self._client.is_own(number)
 
-    def take_unpublished(self) -> list[tuple[Claimed, Committed]]:
-        published = self._client.take_published()
-        pages = {event.number: (claimed, event) for claimed, event in published}
-        for news in (self._news, self._news_under_way):
-            pages |= {n: (page.claimed, page.event) for n, page in news.commits.items()}
-            news.commits.clear()  # lest they are meant for other pages of these numbers
-        return list(pages.values())
-
     # What waits in memory.
 
     def take_news(self) -> News:
@@ -224,7 +199,7 @@ class SharedStore(Store):
         return await self._log.expire(claims)
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        found = {number: self.at_hand(number) for number in numbers}
+        found = {number: self._at_hand(number) for number in numbers}
         if missing := [number for number, record in found.items() if record is None]:
             if self.is_down:  # else each duplicate would wait for it
                 raise StoreDownError(f"{self.name} cannot be reached")
@@ -232,11 +207,13 @@ class SharedStore(Store):
                 fetched = await self._log.pages(missing)
             self._client.pages.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
-        return {
-            number: record or PageRecord(self.words_for(number)) for number, record in found.items()
-        }
+        return {number: record or PageRecord(self.key(number)) for number, record in found.items()}
 
-    def at_hand(self, number: int) -> PageRecord | None:
+    def key(self, number: int) -> str:
+        record = self._at_hand(number)
+        return record.key if record else f"page {number} of {self.name}"
+
+    def _at_hand(self, number: int) -> PageRecord | None:
         return self._client.record(number) or self._client.pages.record(number)
 
     async def earlier(self, key: str) -> list[Stored]:
@@ -248,12 +225,8 @@ class SharedStore(Store):
 
     @property
     def last(self) -> int:
-        entry = (self._replay or self._client).last_entry
-        return entry.position if entry else 0
-
-    @property
-    def state(self) -> StoreState:
-        return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
+        reader = self._client if self._replay is None or self._client.last_entry else self._replay
+        return reader.last_entry.position if reader.last_entry else 0
 
     @property
     def nbytes(self) -> int:

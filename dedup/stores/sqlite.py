@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from dedup.ledger_lock import open_alone
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
 from dedup.stores import tables, visits
-from dedup.stores.base import News, Store, Stored, StoreState, Texts
+from dedup.stores.base import News, Store, Stored, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY
@@ -83,8 +83,7 @@ class SqliteStore(Store):
         # What was claimed and is neither in the file nor released.
         self._claimed: dict[int, PageRecord] = {}
         self._closing = ExitStack()
-        self.run = 0
-        self.is_resumed = self._remembers_requests = False
+        self._remembers_requests = False
         try:
             self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
             self._inode = self.path.stat().st_ino
@@ -158,11 +157,11 @@ class SqliteStore(Store):
     def last(self) -> int:
         return self._next - 1
 
-    async def since(self, number: int) -> RecordColumns | None:
-        if self._reset:
-            return None
-        with self._file.errors():
-            return tables.columns_since(self._reader, number, self._expired)
+    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+        if not self._reset:
+            with self._file.errors():
+                for piece in tables.pages_that_count(self._reader, self._expired):
+                    yield piece
 
     def damage_error(self, error: Exception) -> LedgerError:
         return self._file.damage_error(error)
@@ -211,10 +210,6 @@ class SqliteStore(Store):
             tables.insert_news(file, news, self.run)
         if news.leaves or news.url_rules:
             self._has_visits = True
-
-    @property
-    def state(self) -> StoreState:
-        return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages.

@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from socket import gethostname
 from time import time
 from types import NoneType
@@ -216,25 +216,23 @@ def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float)
     ]
 
 
-def columns_since(
-    file: sqlite3.Connection, number: int, expired: float = 0.0
-) -> RecordColumns | None:
-    """Return the next pages that count, from *number* on; raises sqlite3.DatabaseError.
+def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[RecordColumns]:
+    """Yield the pages that count, in pieces, by number.
 
-    That is for a value that cannot be right.
+    Raises sqlite3.DatabaseError for a value that cannot be right.
     """
-    rows = file.execute(
+    query = (
         f"SELECT id, digest, sketch, tokens, evidence, scope, items, {_SOME_KEYS} FROM pages "
-        f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?",
-        (expired, number, _ROWS_AT_ONCE),
-    ).fetchall()
-    if not rows:
-        return None
-    *columns, urls = zip(*rows, strict=True)
-    records = columns_of(*columns, urls=urls)
-    named = zip(columns[0], urls, strict=True)
-    records.keys = {number: url for number, url in named if url is not None}
-    return records
+        f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?"
+    )
+    number = 0
+    while rows := file.execute(query, (expired, number, _ROWS_AT_ONCE)).fetchall():
+        *columns, urls = zip(*rows, strict=True)
+        records = columns_of(*columns, urls=urls)
+        named = zip(columns[0], urls, strict=True)
+        records.keys = {number: url for number, url in named if url is not None}
+        yield records
+        number = records.last
 
 
 def columns_of(*columns: Sequence[Any], urls: Sequence[Any]) -> RecordColumns:

@@ -11,7 +11,7 @@ from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
 from dedup.index.base import Match
 from dedup.methods.base import Method
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released, keys_of
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import host
 from dedup.search import Loader, index_for
@@ -258,11 +258,6 @@ class View:
         if scope not in self._loaders:
             self._loaders[scope] = Loader(index.index)
         self._loaders[scope].add(sketches, numbers)
-
-    def has_page(self, claimed: Claimed) -> bool:
-        """Return whether the page of *claimed* is stored under its number."""
-        record = claimed.record
-        return claimed.number in self._equal.with_equal_text(record, lambda: keys_of(record.item))
 
     def items_of(self, number: int) -> list[bytes]:
         """Return what each item of page *number* says, as far as that is known."""

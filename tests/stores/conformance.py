@@ -446,7 +446,8 @@ class _Judge:
         for stored in self._stored:
             self._result.changed += stored.kind == Kind.CHANGED
             is_of_the_dead = (stored.process, stored.start) in self._killed
-            if stored.published == inf and stored.reason != "unresolved" and not is_of_the_dead:
+            is_forgotten = stored.published == inf and not self._restores
+            if is_forgotten and stored.reason != "unresolved" and not is_of_the_dead:
                 self._result.violate("stored and never published", stored)
         for name, (pages, notes) in self._files.items():
             self._judge_pages(name, {page.key: page for page in pages}, notes)

@@ -23,8 +23,8 @@ def replacing(number, *replaces):
     return Committed(number, None, replaces)
 
 
-def replay_of(*events, after=0):
-    replay = Replay(KnownPages(2, 0), after=after)
+def replay_of(*events):
+    replay = Replay(KnownPages(2, 0))
     replay.add(entries(1, *events))
     return replay
 
@@ -51,13 +51,6 @@ def test_pages_are_given_on_by_number_when_none_before_them_is_open():
     assert replay.take(is_end=True) is None
     assert list(replay.open) == [9]
     assert replay.last_entry == Entry(11, b"owner678", 11, 1, 100.0, Committed(10))
-
-
-def test_pages_that_are_known_are_not_given_on_but_what_replaces_them_is():
-    replay = replay_of(claimed(), Committed(1), claimed(), replacing(3, 1), after=2)
-    columns = replay.take(is_end=True)
-    assert (columns.numbers.tolist(), columns.replaced) == ([3], [1])
-    assert replay.take(is_end=True) is None
 
 
 def test_what_is_replaced_or_released_behind_an_open_claim_is_forgotten():

@@ -117,7 +117,7 @@ def test_no_coroutine_waits(store):
     exchange(store, [Claimed(record(2))], store.take_news())
     store.end_exchange(published=True)
     for coroutine in (
-        store.since(0), store.pages([number]), store.earlier("http://a/1"),
+        store.pages([number]), store.earlier("http://a/1"),
         store.expire([number]), store.leave("finished", {"pages": 1}, [("a", None, "text")]),
     ):  # fmt: skip
         finished(coroutine)
@@ -186,11 +186,6 @@ def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
         (claimed.number, page.under("", page.scope))
         for claimed, page in zip(stored, pages, strict=True)
     ]
-    for claimed in stored:
-        piece = finished(store.since(claimed.number))
-        assert (piece.numbers.tolist()[0] if piece else None) == next(
-            (other.number for other in stored if other.number > claimed.number), None
-        )
 
 
 def test_a_page_without_a_sketch_is_kept(durable):
