@@ -3,7 +3,8 @@
 import gzip
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -12,7 +13,12 @@ from typing import Any
 
 import xxhash
 
+from dedup.atomic_file import replacing
+from dedup.text import Document
+
 FORMAT = "scrapy-dedup lexicon 1"
+AT_LEAST = 2
+"""The least documents that a term of a lexicon that is made is in."""
 # The scale of the general lexicon: the rarest words of jieba's list have an idf of 13.9, which is
 # that of one document among a million.
 _GENERAL_DOCUMENTS = 1_000_000
@@ -54,7 +60,7 @@ class Lexicon:
 def load_lexicon(source: str) -> Lexicon:
     """Return the lexicon *source*: "general", "jieba", or the path of a file.
 
-    `dedup.lexicon_file` writes such files. "jieba" is the idf list of jieba (270,132 Chinese words;
+    `write_lexicon` writes such files. "jieba" is the idf list of jieba (270,132 Chinese words;
     unlisted terms have its median). "general" adds the English list of pyspellchecker (160,572
     words with their frequency in film subtitles); terms in neither list count as in one of a
     million documents. A process reads each lexicon once, so later changes of the file have no
@@ -70,12 +76,10 @@ def load_lexicon(source: str) -> Lexicon:
         choices = ", ".join(_BUILT_IN)
         message = f"lexicon must be {choices} or the path of a file, got {source!r}"
         raise ValueError(f"{message} ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{source} is not a lexicon; make one with: dedup evaluate --lexicon"
-        ) from error
+    except (ValueError, RecursionError):
+        content = None
     format_ = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(format_, str) or not format_.startswith(FORMAT.rpartition(" ")[0]):
+    if not str(format_).startswith(FORMAT.rpartition(" ")[0]):
         raise ValueError(f"{source} is not a lexicon; make one with: dedup evaluate --lexicon")
     if format_ != FORMAT:
         raise ValueError(
@@ -157,3 +161,33 @@ def _once_each(compute: Callable[[Any], float], values: Collection[Any]) -> list
 
 
 _BUILT_IN = {"general": _general, "jieba": _jieba}
+
+
+def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
+    """Return the number of *documents*, and how many of them contain each token."""
+    counts: Counter[str] = Counter()
+    number = 0
+    for document in documents:
+        counts.update(set(document.tokens))
+        number += 1
+    return number, counts
+
+
+def write_lexicon(path: Path, documents: int, counts: Mapping[str, int]) -> str:
+    """Write the terms that are in `AT_LEAST` documents; return the digest of the lexicon.
+
+    Rarer terms become unknown ones, which count as in one document. The file is replaced
+    atomically. Raises ValueError if there are fewer than two documents, or if no term is in
+    `AT_LEAST` of them.
+    """
+    if documents < 2:
+        raise ValueError(f"a lexicon needs at least 2 documents, got {documents}")
+    frequencies = {term: count for term, count in sorted(counts.items()) if count >= AT_LEAST}
+    if not frequencies:
+        raise ValueError(f"no word is in {AT_LEAST} of the {documents} documents")
+    digest = digest_of(documents, frequencies)
+    content = {"format": FORMAT, "documents": documents, "digest": digest}
+    content["frequencies"] = frequencies
+    with replacing(path) as file:
+        file.write(json.dumps(content, ensure_ascii=False, indent=0).encode())
+    return digest

@@ -21,7 +21,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Summary
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Content, Contents
@@ -88,7 +87,7 @@ def test_nothing_in_a_report_is_long():
         long = Page(read, "text", "T" * 10**6, "L" * 10**6)
         summary.record(detector.judge(long.record.under(url)), url, 1, long)
     assert len(summary.kept.sample) == 3
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert report.groups == 2
     assert max(map(len, strings(report))) <= LONGEST_URL
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE

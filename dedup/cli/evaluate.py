@@ -25,7 +25,7 @@ from dedup.cli.options import (
 from dedup.cli.terminal import console, diff, new_table, print_json, progress, show_line
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
-from dedup.lexicon_file import AT_LEAST, count_terms, write_lexicon
+from dedup.lexicon import AT_LEAST, count_terms, write_lexicon
 from dedup.methods import METHODS
 from dedup.records.tables import texts_of
 from dedup.rule import SHORT

@@ -2,15 +2,17 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dedup.atomic_file import replacing
 from dedup.limits import shorten
+from dedup.lost_text import Sequences
 from dedup.page import Page
 from dedup.readable_url import readable_url
+from dedup.report.item_differences import Differences
 from dedup.report.url_pattern import url_pattern, without_version
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
@@ -21,16 +23,20 @@ _BUCKETS = 60
 _NAMES_SHOWN, _HOSTS_SHOWN = 50, 1000
 _REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
 _COPIES_SHOWN = 20
+_FIELDS_SHOWN = 10
 _LONGEST_TITLE = 200
 
-_TEXTS = ("kind", "url", "original", "preferred", "host", "pattern", "versions_of", "name")
-_OTHERS = ("distance", "tokens", "title", "headline")
-_COLUMNS = ", ".join((*_TEXTS, *_OTHERS))
-# As bytes, since a URL may have surrogates, which SQLite refuses.
-_INSERT = (
-    f"INSERT INTO pages ({_COLUMNS}) VALUES "
-    f"({', '.join(['CAST(? AS TEXT)'] * len(_TEXTS) + ['?'] * len(_OTHERS))})"
-)
+# By table. Texts come as bytes, since a URL may have surrogates, which SQLite refuses.
+_TEXTS = {
+    "pages": ("kind", "url", "original", "preferred", "host", "pattern", "versions_of", "name"),
+    "stored": ("url",),
+    "differences": ("url", "original", "field", "one", "other"),
+}
+_OTHERS = {
+    "pages": ("distance", "tokens", "title", "headline", "sequences"),
+    "stored": ("sequences",),
+    "differences": ("page",),
+}
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
@@ -84,7 +90,8 @@ class PageEvents:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Any, ...]] = []
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TEXTS}
+        self._different = 0
 
     @cached_property
     def _database(self) -> sqlite3.Connection:
@@ -92,13 +99,17 @@ class PageEvents:
         database.text_factory = from_utf8
         database.create_function("bits", 1, int.bit_length)
         database.execute("PRAGMA journal_mode = OFF")
-        database.execute(f"CREATE TABLE pages (number INTEGER PRIMARY KEY, {_COLUMNS})")
+        for table, texts in _TEXTS.items():
+            columns = ", ".join((*texts, *_OTHERS[table]))
+            database.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {columns})")
         database.execute("CREATE INDEX by_url ON pages (url)")
         database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return database
 
-    def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
-        """Add the *verdict* on *page* at *url*."""
+    def add(
+        self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
+    ) -> None:
+        """Add the *verdict* on *page* at *url*; *sequences*: those that are known of its text."""
         evidence = page.evidence if page else None
         title = page.title if page else None
         texts = (
@@ -106,25 +117,46 @@ class PageEvents:
             url_pattern(url), without_version(url),
             shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
-        self._waiting.append((
-            *(text if text is None else to_utf8(text) for text in texts), verdict.distance,
-            page.record.tokens if page else None,
+        self._insert(
+            "pages", texts, verdict.distance, page.record.tokens if page else None,
             evidence.title or None if evidence else None,
             evidence.headline or None if evidence else None,
-        ))  # fmt: skip
-        if len(self._waiting) >= _ROWS_WAITING:
+            sequences and sequences.to_bytes(),
+        )  # fmt: skip
+
+    def add_stored(self, url: str, sequences: Sequences) -> None:
+        """Take note that a text with these *sequences* is stored for *url*."""
+        self._insert("stored", (url,), sequences.to_bytes())
+
+    def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
+        """Add the *differences* of the item of a kept page from that of a stored one."""
+        self._different += 1
+        for field, values in differences.items():
+            self._insert("differences", (url, original or "", field, *values), self._different)
+
+    def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> None:
+        encoded = (text if text is None else to_utf8(text) for text in texts)
+        self._waiting[table].append((*encoded, *others))
+        if len(self._waiting[table]) >= _ROWS_WAITING:
             self._flush()
 
     def _flush(self) -> None:
-        rows, self._waiting = self._waiting, []
-        if rows:
-            self._database.execute("BEGIN")
-            self._database.executemany(_INSERT, rows)
-            self._database.execute("COMMIT")
+        for table, rows in self._waiting.items():
+            if rows:
+                self._waiting[table] = []
+                texts, others = len(_TEXTS[table]), len(_OTHERS[table])
+                values = ", ".join(["NULL"] + ["CAST(? AS TEXT)"] * texts + ["?"] * others)
+                self._database.execute("BEGIN")
+                self._database.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
+                self._database.execute("COMMIT")
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return list(self.query(query, *values))
+
+    def query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a *query*."""
         self._flush()
-        return self._database.execute(query, values).fetchall()
+        yield from self._database.execute(query, values)
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
@@ -153,6 +185,7 @@ class PageEvents:
             "near_patterns": self._names("pattern", "kind = 'near-duplicate'"),
             "titles": {"compared": compared, "different": different},
             "versions": self._versions(),
+            "item_differences": self._item_differences(),
         }
 
     def _preferred(self) -> list[dict[str, Any]]:
@@ -178,6 +211,31 @@ class PageEvents:
             "WHERE versions_of IS NOT NULL GROUP BY versions_of) WHERE urls > 1"
         )
         return dict(zip(("pages", "versions", "dropped"), row, strict=True))
+
+    def _item_differences(self) -> dict[str, Any] | None:
+        """Return the fields in which the items of most kept pages differ from stored ones."""
+        rows = self._rows(
+            "SELECT field, count(*), one, other FROM (SELECT * FROM differences "
+            "ORDER BY other IS NULL, number) GROUP BY 1 "
+            f"ORDER BY 2 DESC, min(number) LIMIT {_FIELDS_SHOWN}"
+        )
+        if not rows:
+            return None
+        keys = ("name", "pages", "one", "other")
+        fields = [to_utf8(field) for field, *_ in rows]
+        shown = ", ".join(["CAST(? AS TEXT)"] * len(fields))
+        [[in_fields]] = self._rows(
+            "SELECT count(*) FROM (SELECT page FROM differences GROUP BY page "
+            f"HAVING min(field IN ({shown})))", *fields
+        )  # fmt: skip
+        [[url, original]] = self._rows("SELECT url, original FROM differences LIMIT 1")
+        return {
+            "pages": self._different,
+            "in_fields": in_fields,
+            "fields": [dict(zip(keys, row, strict=True)) for row in rows],
+            "url": url,
+            "original": original,
+        }
 
     def _timeline(self, pages: int) -> dict[str, Any]:
         width = 1
@@ -238,7 +296,6 @@ class PageEvents:
 
     def copies(self) -> Iterator[Copy]:
         """Yield all duplicates: of the largest groups first, but at first 20 of each group."""
-        self._flush()
         query = (
             f"SELECT copy.original, copy.url, copy.kind, copy.distance, copy.name, "
             f"kept.name, {_RETITLED} "
@@ -248,8 +305,7 @@ class PageEvents:
             f"LEFT JOIN {_KEPT} "
             f"ORDER BY place > {_COPIES_SHOWN}, size DESC, age, place"
         )
-        for row in self._database.execute(query):
-            yield Copy(*row)
+        return (Copy(*row) for row in self.query(query))
 
     def write_copies(self, path: Path) -> Path | None:
         """Write all duplicates as lines of JSON; return *path*, ``None`` if there are none.

@@ -4,106 +4,83 @@ from collections.abc import Hashable
 from typing import Any
 
 from dedup.limits import shorten_url
-from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
-from dedup.report.sample import priority
-from dedup.rule import Kind, Verdict
+from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, SampleSize, Sequences
+from dedup.report.events import PageEvents
+from dedup.rule import Kind
 
 _PAGES_NAMED = 50
-_DROPS = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
-# Some 100 bytes each; what comes after that is not known to be stored.
-_KEYS_REMEMBERED = 1 << 18
-_DROPS_WAITING = 10_000
-_HASHES_WAITING = 1 << 16
+_STORED = """
+    SELECT sequences FROM stored UNION ALL
+    SELECT sequences FROM pages WHERE kind IN ('unchanged', 'exact-duplicate')
+"""
+_DROPPED = """
+    SELECT url, coalesce(original, url) AS origin, sequences,
+        kind = 'exact-duplicate' OR NOT ? OR coalesce(original, url) IN (
+            SELECT url FROM stored UNION ALL SELECT url FROM pages WHERE kind = 'unchanged'
+        )
+    FROM pages WHERE kind IN ('exact-duplicate', 'near-duplicate', 'repeated')
+"""
 
 
 class Losses:
-    """Samples the text of stored and of dropped pages, as their fates become known.
+    """Samples the texts of stored and of dropped pages, and says at the end what was lost.
 
     What an earlier crawl stored is known where its text was met again: in an unchanged page, or in
     an exact duplicate of it. A drop for another page of an earlier crawl cannot be judged; such
-    drops are counted, and left out of the estimate. One that comes before its original waits for
-    it until the end.
+    drops are counted, and left out of the estimate.
     """
 
     def __init__(self, *, drops: bool = True, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
         """Create it; *drops*: duplicates are not stored. *most*: see `LostTextSample`."""
         self._drops = drops
-        self._sample = LostTextSample(most)
         self._most = most
+        self._size = SampleSize(most)
         self._claimed: dict[Hashable, tuple[str, Sequences]] = {}
-        self._hashes_claimed = self._halvings_of_claimed = 0
-        self._looked_at = 0
-        self._not_looked_at = 0
-        # The pages whose text was met in this crawl, if there are others.
         self._has_past = False
-        self._met: set[int] = set()
-        self._waiting: list[tuple[str, str, Sequences]] = []
-        self._hashes_waiting = 0
 
     @property
     def halvings(self) -> int:
         """Which sample of the `Sequences` of the next page is needed."""
-        return self._sample.halvings
+        return self._size.halvings
 
     def expect_past(self) -> None:
         """Take note that there are pages which were stored before this crawl."""
         self._has_past = True
 
-    def page_is_judged(self, verdict: Verdict, url: str, sequences: Sequences) -> None:
-        """Take note of the *verdict* on the page at *url*, unless that is stored under a claim."""
-        if verdict.kind in (Kind.UNCHANGED, Kind.EXACT):
-            # An equal text is stored.
-            self._sample.add_kept(sequences)
-        if verdict.kind is Kind.UNCHANGED:
-            self._meet(url)
-        if verdict.kind in _DROPS:
-            original = verdict.original or url
-            if verdict.kind is Kind.EXACT or self._has_met(original):
-                self._add_drop(url, original, sequences)
-            else:
-                self._wait(url, original, sequences)
+    def of_judged(self, kind: Kind, sequences: Sequences | None) -> Sequences | None:
+        """Return what is sampled of a page that is judged, unless that is stored under a claim."""
+        if not sequences or kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED):
+            return None
+        return self._size.add(sequences)
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """The page at *url* is about to be stored, under *claim*."""
-        own = sequences.thinned(self._halvings_of_claimed)
-        self._claimed[claim] = url, own
-        self._hashes_claimed += own.sampled
-        while self._hashes_claimed > self._most:
-            self._thin_claimed()
+        self._claimed[claim] = shorten_url(url), self._size.add(sequences)
 
-    def _thin_claimed(self) -> None:
-        """Keep half as much: the sample will have no more than that if all these are stored."""
-        self._halvings_of_claimed += 1
-        for claim, (url, sequences) in self._claimed.items():
-            self._claimed[claim] = url, sequences.thinned(self._halvings_of_claimed)
-        self._hashes_claimed = sum(own.sampled for _, own in self._claimed.values())
+    def claim_ends(self, claim: Hashable, events: PageEvents, *, is_stored: bool) -> None:
+        """It has been stored, or not: *events* are told."""
+        if (claimed := self._claimed.pop(claim, None)) and is_stored:
+            events.add_stored(*claimed)
 
-    def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
-        """It has been stored, or not."""
-        claimed = self._claimed.pop(claim, None)
-        if claimed is None:
-            return
-        url, sequences = claimed
-        self._hashes_claimed -= sequences.sampled
-        if is_stored:
-            self._sample.add_kept(sequences)
-            self._meet(url)
-
-    def result(self) -> dict[str, Any]:
-        """Return the estimate, with the drops that lost most; call it once, at the end.
+    def result(self, events: PageEvents) -> dict[str, Any]:
+        """Return the estimate from all *events*, with the drops that lost most.
 
         By the keys of a report's ``dropped_text``.
         """
-        for url, original, sequences in self._waiting:
-            if self._has_met(original):
-                self._add_drop(url, original, sequences)
-            else:
-                self._not_looked_at += 1
-        self._waiting = []
-        text = self._sample.result()
+        sample, pages, unknown = LostTextSample(self._most), 0, 0
+        for (stored,) in events.query(_STORED):
+            if stored:
+                sample.add_kept(Sequences.from_bytes(stored))
+        for url, original, dropped, is_known in events.query(_DROPPED, self._has_past):
+            if dropped and is_known:
+                pages += 1
+                sample.add_dropped(Sequences.from_bytes(dropped), url, original)
+            elif dropped:
+                unknown += 1
+        text = sample.result()
         return {
-            "pages": self._looked_at,
-            "pages_of_earlier_crawls": self._not_looked_at,
+            "pages": pages,
+            "pages_of_earlier_crawls": unknown,
             "sequences": text.sequences,
             "share": round(text.share, 6),
             "error": round(text.error, 6),
@@ -115,25 +92,6 @@ class Losses:
                     "lost": round(drop.lost),
                     "sequences": drop.sequences,
                 }
-                for drop in self._sample.lossiest(_PAGES_NAMED)
+                for drop in sample.lossiest(_PAGES_NAMED)
             ],
         }
-
-    def _add_drop(self, url: str, original: str, sequences: Sequences) -> None:
-        self._looked_at += 1
-        self._sample.add_dropped(sequences, url, original)
-
-    def _wait(self, url: str, original: str, sequences: Sequences) -> None:
-        size = self._hashes_waiting + sequences.sampled
-        if len(self._waiting) == _DROPS_WAITING or size > _HASHES_WAITING:
-            self._not_looked_at += 1
-            return
-        self._hashes_waiting = size
-        self._waiting.append((url, original, sequences))
-
-    def _meet(self, url: str) -> None:
-        if self._has_past and len(self._met) < _KEYS_REMEMBERED:
-            self._met.add(priority(shorten_url(url)))
-
-    def _has_met(self, url: str) -> bool:
-        return not self._has_past or priority(url) in self._met

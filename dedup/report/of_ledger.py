@@ -12,7 +12,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
 from dedup.report.events import PageEvents
-from dedup.report.finishing import finish
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import SHORT, Kind, Verdict
@@ -69,9 +68,7 @@ def _report_of_pages(
             continue
         ended = max(ended, _time_of(met))
     detector = _detector(ledger, method) if method else None
-    report = finish(
-        summary, detector, spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen))
-    )
+    report = summary.finish(detector, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
     # which pages of several crawls came when.
     known = Report.of({

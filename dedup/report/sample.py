@@ -1,12 +1,21 @@
-"""An even sample of what is added, the same in every crawl."""
+"""Even samples, the same in every crawl, and that of the kept pages."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from heapq import heappush, heappushpop
 from typing import Generic, TypeVar
 
 import xxhash
 
+from dedup.evidence import Objection
+from dedup.record import PageRecord
+from dedup.rule import Rule, Verdict
 from dedup.text import to_utf8
+
+_KEPT_PAGES = 2000
+PAIRS_SHOWN = 50
+# Shorter texts with other titles are mostly other pages of one template.
+_TOKENS_OF_REPRINT = 200
 
 T = TypeVar("T")
 
@@ -43,3 +52,25 @@ class Sample(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._heap)
+
+
+class KeptPages:
+    """An even sample of the kept pages, to be compared with all others at the end."""
+
+    def __init__(self) -> None:
+        self.sample: Sample[PageRecord] = Sample(_KEPT_PAGES)
+        self.retitled: Sample[tuple[PageRecord, str | None]] = Sample(PAIRS_SHOWN // 2)
+        """With what they would repeat if it had the same title."""
+
+    def add(self, record: PageRecord, verdict: Verdict) -> None:
+        self.sample.add(record.key, record)
+        if verdict.objection is Objection.TITLE and record.tokens >= _TOKENS_OF_REPRINT:
+            self.retitled.add(record.key, (record, verdict.original))
+
+    def by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
+        """Return those pages of the sample that are long enough."""
+        by_scope: dict[str, list[PageRecord]] = defaultdict(list)
+        for _, record in self.sample:
+            if not rule.is_short(record):
+                by_scope[record.scope].append(record)
+        return by_scope

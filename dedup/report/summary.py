@@ -5,20 +5,20 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
-from types import MappingProxyType
 from typing import Any
 
+from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report.counts import COUNTER_OF, StatCollector, counted
+from dedup.report.counts import COUNTER_OF, Quantiles, StatCollector, counted
 from dedup.report.events import PageEvents
-from dedup.report.item_differences import Difference, DifferenceCounts
-from dedup.report.kept_pages import KeptPages
+from dedup.report.item_differences import Differences
 from dedup.report.losses import Losses
-from dedup.report.quantiles import Quantiles
 from dedup.report.report import Report
+from dedup.report.sample import KeptPages
+from dedup.report.second_look import chinese_scripts, near_misses, second_opinion
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import StoreState
@@ -66,7 +66,6 @@ class Summary:
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
-        self._differences = DifferenceCounts()
         self.kept = KeptPages()
         self._has_failed = False
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
@@ -100,22 +99,23 @@ class Summary:
         scope: str = "",
         *,
         content: Content | None = None,
-        difference: Difference | None = None,
+        differences: Differences | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
         *page* is what was read of it, *scope* where it is compared. *content* is for URL advice,
-        where *page* does not have it. *difference*: what the items of the page say, and those of
+        where *page* does not have it. *differences*: what the items of the page say, and those of
         the page that it repeats do not.
         """
         with self.figures_only():
             self._count(verdict, size, page)
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
-            self.events.add(verdict, url, page)
-            if difference:
-                self._differences.add(difference, url, verdict.original)
-            if self._losses is not None and page is not None and page.sequences:
-                self._losses.page_is_judged(verdict, url, page.sequences)
+            sequences = None
+            if self._losses is not None and page is not None:
+                sequences = self._losses.of_judged(verdict.kind, page.sequences)
+            self.events.add(verdict, url, page, sequences)
+            if differences:
+                self.events.add_difference(differences, url, verdict.original)
             if self.contents is None:
                 return
             if content is None:
@@ -154,7 +154,7 @@ class Summary:
         self.count("claims/committed" if is_stored else "claims/released")
         with self.figures_only():
             if self._losses is not None:
-                self._losses.claim_ends(claim, is_stored=is_stored)
+                self._losses.claim_ends(claim, self.events, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -163,36 +163,26 @@ class Summary:
 
     def finish(
         self,
-        pages: int = 0,
-        index_bytes: int = 0,
-        found: Mapping[str, Any] = MappingProxyType({}),
+        detector: Detector | None = None,
+        other_bytes: int = 0,
         store: StoreState | None = None,
         *,
         spider: str = "",
     ) -> Report:
         """Return the report of the crawl of *spider*.
 
-        *pages* and *index_bytes*: those in memory; *found*: what else there is to say of the pages.
+        *detector*: where the pages are, if they are still in memory; *other_bytes*: what is
+        remembered of pages outside of it.
         """
         seconds = monotonic() - self._start
+        pages = 0 if detector is None else len(detector)
+        index_bytes = other_bytes + (0 if detector is None else detector.nbytes)
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
         texts_lost = 0 if self.texts is None else self.texts.lost
         if texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
-        gathered: dict[str, Any] = {
-            "nearest_kept": _NOTHING_NEAR, "near_misses": [], "second_opinion": None,
-            "chinese_scripts": None, "url_advice": None, "dropped_text": None,
-            **PageEvents().figures(),
-        }  # fmt: skip
-        with self.figures_only():
-            gathered |= self.events.figures()
-        gathered |= found
-        with self.figures_only():
-            if self.contents is not None:
-                gathered["url_advice"] = self.contents.advice()
-        with self.figures_only():
-            gathered["dropped_text"] = self._dropped_text()
+        gathered = self._gathered(detector)
         numbers = counted(self._stats, seconds)
         if store is not None:
             numbers["ledger"] = {
@@ -211,7 +201,6 @@ class Summary:
                 "settings": {name: _bound(value) for name, value in self.settings.items()},
                 "ledger": None,
                 **numbers,
-                "item_differences": self._differences.result(),
                 "saved_requests": self.saved_requests(),
                 **gathered,
                 "seconds_per_page": {name: time.as_json() for name, time in self._stages.items()},
@@ -220,13 +209,35 @@ class Summary:
             }
         )
 
-    def _dropped_text(self) -> dict[str, Any] | None:
-        if self._losses is None:
-            return None
-        text = self._losses.result()
-        for name in _LOST:
-            self._stats.set_value(f"dedup/lost/{name}", text[name])
-        return text
+    def _gathered(self, detector: Detector | None) -> dict[str, Any]:
+        """Return what the pages show, by the keys of a report; a failure costs one part of it."""
+        figures: dict[str, Any] = {
+            "nearest_kept": _NOTHING_NEAR, "near_misses": [], "second_opinion": None,
+            "chinese_scripts": None, "url_advice": None, "dropped_text": None,
+            **PageEvents().figures(),
+        }  # fmt: skip
+        with self.figures_only():
+            figures |= self.events.figures()
+        if self.contents is not None:
+            with self.figures_only():
+                figures["url_advice"] = self.contents.advice()
+            if detector is not None:
+                threshold = self.settings.get("DEDUP_MAX_DISTANCE")
+                with self.figures_only():
+                    figures |= near_misses(self.kept, detector, threshold)
+        if self.texts is not None and detector is not None:
+            for name, look in (
+                ("second_opinion", second_opinion),
+                ("chinese_scripts", chinese_scripts),
+            ):
+                with self.figures_only():
+                    figures[name] = look(self.kept, detector, self.texts)
+        if self._losses is not None:
+            with self.figures_only():
+                text = figures["dropped_text"] = self._losses.result(self.events)
+                for name in _LOST:
+                    self._stats.set_value(f"dedup/lost/{name}", text[name])
+        return figures
 
     def close(self) -> None:
         """Forget the pages."""

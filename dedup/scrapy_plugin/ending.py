@@ -10,10 +10,10 @@ from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
 from dedup.report.findings import findings, is_alarm, lines_of
-from dedup.report.finishing import fetch_near_misses, finish
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
+from dedup.report.second_look import fetch_near_misses
 from dedup.report.table import as_text, log_width
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
@@ -53,7 +53,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         await fetch_near_misses(summary.kept, detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = finish(summary, detector, plugin.pages.nbytes, checkpoints.state, spider=name)
+        report = summary.finish(detector, plugin.pages.nbytes, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report, width=log_width()))

@@ -186,13 +186,13 @@ class Judge:
         if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
             again = state.said.setdefault(with_digest(of_page), {})  # as its claim has it
             again.setdefault(number, []).append(record.item)
-        difference = None
+        differences = None
         if verdict.objection is Objection.ITEM and number is not None:
-            difference = self._items.difference(said, self._detector.items_of(number))
-            self._detector.store.note_difference(record.key, number, difference.values)
+            differences = self._items.differences(said, self._detector.items_of(number))
+            self._detector.store.note_difference(record.key, number, differences)
         if claim:
             self._items.remember(said)
-        return Judgement(verdict, page, record=record, claim=claim, difference=difference)
+        return Judgement(verdict, page, record=record, claim=claim, differences=differences)
 
     async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
@@ -276,7 +276,7 @@ class Judge:
             scope, page = record.scope, page and replace(page, record=record)
         self._summary.record(
             judgement.verdict, judgement.key, judgement.size, page, scope,
-            difference=judgement.difference,
+            differences=judgement.differences,
         )  # fmt: skip
         self._closing.verdict_is_given(judgement.verdict)
 

@@ -15,7 +15,7 @@ from dedup.detector import OwnClaims
 from dedup.item_values import PageOfItem
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report.item_differences import Difference
+from dedup.report.item_differences import Differences
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.feed import Feed
 
@@ -40,7 +40,7 @@ class Judgement:
     """That on the content of the page, if an item of it is new."""
     size: int = 0
     """The bytes of what was judged."""
-    difference: Difference | None = None
+    differences: Differences | None = None
     """What the item says and no stored one does, though its page repeats that of one."""
 
 

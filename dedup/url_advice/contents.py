@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from dedup.limits import LONGEST_URL
 from dedup.methods.base import Method
-from dedup.url_advice.advice import UrlAdvice
-from dedup.url_advice.advising import url_advice
+from dedup.url_advice.advice import UrlAdvice, url_advice
 
 MOST_URLS = 100_000
 """The number of URLs that are remembered."""
@@ -44,10 +43,7 @@ class Contents:
         self._is_whole = is_whole
         self._urls: dict[str, int] = {}
         self._numbers: dict[tuple[str, Hashable], int] = {}
-        # By the number of a content.
-        self._scopes: list[str] = []
-        self._payloads: list[bytes | None] = []
-        self._originals: dict[int, tuple[str, Hashable]] = {}
+        self._known: list[Content] = []
 
     def add(self, url: str, content: Content | None) -> None:
         """Note that *url* has *content*, ``None`` for an unknown one.
@@ -68,42 +64,39 @@ class Contents:
 
     def advice(self) -> UrlAdvice:
         """Return the parts of the URLs that never changed the content."""
-        pages = ((url, None if n in (_UNKNOWN, _PAST) else n) for url, n in self._urls.items())
+        pages = ((url, number if number >= 0 else None) for url, number in self._urls.items())
         return url_advice(pages, self._near, with_rules=self._is_whole)
 
     def _number(self, content: Content) -> int:
-        key = content.scope, content.text
-        number = self._numbers.setdefault(key, len(self._numbers))
-        if number == len(self._scopes):
-            self._scopes.append(content.scope)
-            self._payloads.append(None)
+        number = self._numbers.setdefault((content.scope, content.text), len(self._known))
+        if number == len(self._known):
+            self._known.append(content)
+        known = self._known[number]
         # Any page of a content may bring its sketch or original.
-        sketch, method = content.sketch, self._method
-        if method and sketch is not None and self._payloads[number] is None:
-            self._payloads[number] = method.payload(method.from_bytes(sketch))
-        if content.original is not None:
-            self._originals.setdefault(number, (content.scope, content.original))
+        if known.sketch is None:
+            known = known._replace(sketch=content.sketch)
+        if known.original is None:
+            known = known._replace(original=content.original)
+        self._known[number] = known
         return number
 
     def _near(self, pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        comparable = []
-        for a, b in pairs:
-            if self._scopes[a] != self._scopes[b]:
+        method, comparable, sketches = self._method, [], []
+        for pair in pairs:
+            one, other = (self._known[number] for number in pair)
+            if one.scope != other.scope:
                 continue
-            if None not in (self._payloads[a], self._payloads[b]):
-                comparable.append((a, b))
-            elif self._is_original_of(a, b) or self._is_original_of(b, a):
-                yield a, b
-        method = self._method
+            if method and one.sketch is not None and other.sketch is not None:
+                comparable.append(pair)
+                sketches.append((one.sketch, other.sketch))
+            elif one.text == other.original or other.text == one.original:
+                yield pair
         if method and comparable:
             firsts, seconds = (
-                [self._payloads[n] for n in column] for column in zip(*comparable, strict=True)
+                [method.payload(method.from_bytes(sketch)) for sketch in column]
+                for column in zip(*sketches, strict=True)
             )
             is_near = method.distances_of_pairs(firsts, seconds) <= method.max_distance
             if method.finds_parts:
                 is_near &= method.distances_of_pairs(seconds, firsts) <= method.max_distance
             yield from (pair for pair, near in zip(comparable, is_near, strict=True) if near)
-
-    def _is_original_of(self, original: int, content: int) -> bool:
-        key = self._originals.get(content)
-        return key is not None and self._numbers.get(key) == original

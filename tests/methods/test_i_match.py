@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from murmur import MASK, fmix64
 
-from dedup import lexicon_file
-from dedup.lexicon_file import write_lexicon
+from dedup.lexicon import write_lexicon
 from dedup.methods.hashing import PLAIN
 from dedup.methods.i_match import IMatch, terms_in_lexicons
 from dedup.text import Document
@@ -43,7 +42,7 @@ def lexicon(tmp_path, monkeypatch):
     """1000 documents; of "in10", 10 of them."""
     path = tmp_path / "lexicon"
     counts = {f"in{count}": count for count in (1, 7, 8, 10, 50, 100, 125, 126, 500, 999)}
-    monkeypatch.setattr(lexicon_file, "AT_LEAST", 1)
+    monkeypatch.setattr("dedup.lexicon.AT_LEAST", 1)
     write_lexicon(path, 999, counts)
     return str(path)
 

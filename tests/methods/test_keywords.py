@@ -8,8 +8,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.lexicon import load_lexicon
-from dedup.lexicon_file import write_lexicon
+from dedup.lexicon import load_lexicon, write_lexicon
 from dedup.methods.keywords import VARIANTS, Keywords, heaviest_words, shares, weight_distance
 from dedup.search import index_for
 from dedup.text import Document

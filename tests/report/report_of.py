@@ -11,7 +11,6 @@ from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Report, Summary
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
@@ -47,7 +46,7 @@ def report_of(pages, texts=None):
     """The report of such a crawl, whose texts go to *texts*."""
     summary, detector = summary_of(pages, texts)
     with closing(summary):
-        return finish(summary, detector, spider="test")
+        return summary.finish(detector, spider="test")
 
 
 def html(text, title):
@@ -65,7 +64,7 @@ def report_of_crawl(texts, *pages, method=_SIMHASH):
         verdict = detector.judge(record)
         assert not verdict.is_duplicate
         summary.record(verdict, record.key, 0, replace(read, record=record))
-    return finish(summary, detector)
+    return summary.finish(detector)
 
 
 def changed(report, **values):

@@ -28,7 +28,6 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Report, Summary, TextStore, write_html
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.report.html import as_html
 from dedup.rule import Kind, Verdict
 from dedup.units import Count
@@ -102,7 +101,7 @@ def report(tmp_path_factory):
     with closing(TextStore(2000)) as texts:
         summary, detector = summary_of(pages, texts)
         with closing(summary):
-            made = finish(summary, detector, spider="test")
+            made = summary.finish(detector, spider="test")
             folder = tmp_path_factory.mktemp("report")
             return made, written(folder, made, texts, copies=summary.events.copies())
 
@@ -248,7 +247,7 @@ def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, op
     summary.record(new(), "http://a/", 10, page(text))
     copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
     summary.record(near("http://a/", 3), "http://b/", 10, copy)
-    show(browser, written(tmp_path, finish(summary, None), texts))
+    show(browser, written(tmp_path, summary.finish(), texts))
     browser.find_element("css selector", ".copy .compare").click()
     shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
     assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
@@ -298,7 +297,7 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
         summary.record(Verdict(Kind.SKIPPED, "simhash", reason=reason), "http://a/", 5)
     summary.count("unread/timeout", 3)
     summary.count("unread/crash")
-    show(browser, written(tmp_path, finish(summary, None), open_store(0)))
+    show(browser, written(tmp_path, summary.finish(), open_store(0)))
     reasons, causes = ".reasons", ".problem"
     assert texts_of(browser, f"{reasons}, {causes}") == [
         "Problems: pages that could not be read: 4 (the worker crashed 1, took too long 3).",
@@ -396,7 +395,7 @@ def hostile_report(texts):
         summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
         summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
     summary.record_time(HOSTILE[2], 1)
-    report = finish(summary, Detector(SimHash()), spider=HOSTILE[1])
+    report = summary.finish(Detector(SimHash()), spider=HOSTILE[1])
     evil = Advice(
         kind="parameter",
         name=HOSTILE[1],
@@ -491,7 +490,7 @@ def test_30_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
-    report = finish(summary, Detector(SimHash()))
+    report = summary.finish(Detector(SimHash()))
     path = written(tmp_path, report, texts)
     assert path.stat().st_size < 3_000_000
     assert report.groups == 5000
@@ -564,7 +563,7 @@ def test_differences_are_shown_up_to_some_length(open_store):
         summary.record(new(), f"http://{host}/", 10, page(" ".join(words * 200)))
         summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
     pairs = (miss(f"http://a/{path}", f"http://b/{path}", 4) for path in ("", "long"))
-    report = changed(finish(summary, None), near_misses=list(pairs))
+    report = changed(summary.finish(), near_misses=list(pairs))
     found = re.search('"diffs":(.*),"messages"', as_html(report, texts))[1]
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
@@ -575,7 +574,7 @@ def test_differences_are_shown_up_to_some_length(open_store):
 def test_a_report_without_url_advice_says_so(open_store):
     summary = Summary(Counters(), SETTINGS)
     summary.record(new(), "http://a/", 10)
-    html = as_html(finish(summary, None), open_store(0))
+    html = as_html(summary.finish(), open_store(0))
     assert "URL advice was not gathered." in html
     assert "Drawn from" not in html
 

@@ -5,7 +5,6 @@ from texts import article, edited
 
 from dedup.methods import SimHash
 from dedup.report import Summary
-from dedup.report.finishing import finish
 from dedup.url_advice import Contents
 
 FAR = far_copy(1)
@@ -18,7 +17,7 @@ def distance_of(*texts):
 
 def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
     judged(summary, detector, article(1), FAR, article(2))
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     (pair,) = report.near_misses
     assert {pair.url, pair.other} == {"http://a/0", "http://a/1"}
     assert 3 < pair.distance == distance_of(article(1), FAR)
@@ -27,37 +26,37 @@ def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
 
 def test_near_misses_are_sought_in_their_own_scope(summary, detector):
     judged(summary, detector, article(1), FAR, scope="one")
-    assert len(finish(summary, detector).near_misses) == 1
+    assert len(summary.finish(detector).near_misses) == 1
 
 
 def test_near_misses_are_not_sought_in_other_scopes(summary, detector):
     judged(summary, detector, article(1), scope="one")
     judged(summary, detector, FAR, scope="another")
-    assert finish(summary, detector).near_misses == []
+    assert summary.finish(detector).near_misses == []
 
 
 def test_near_misses_of_a_large_crawl_are_sought_for_a_sample(detector, monkeypatch, stats):
-    monkeypatch.setattr("dedup.report.kept_pages._SAMPLE", 10)
+    monkeypatch.setattr("dedup.report.sample._KEPT_PAGES", 10)
     summary = Summary(stats, SETTINGS, contents=Contents())
     judged(summary, detector, *(article(n) for n in range(30)), "too short")
-    kept = finish(summary, detector).nearest_kept
+    kept = summary.finish(detector).nearest_kept
     assert kept.sample in (9, 10)
     assert kept.pages in (28, 31)
 
 
 def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypatch, stats):
-    monkeypatch.setattr("dedup.report.kept_pages._SAMPLE", 10)
+    monkeypatch.setattr("dedup.report.sample._KEPT_PAGES", 10)
     summary = Summary(stats, SETTINGS, contents=Contents())
     judged(summary, detector, *(text for n in range(30) for text in (article(n), f"short {n}")))
-    kept = finish(summary, detector).nearest_kept
+    kept = summary.finish(detector).nearest_kept
     assert 0 < kept.sample < 10
     assert kept.pages == 60 * kept.sample / 10
 
 
 def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, detector, monkeypatch):
-    monkeypatch.setattr("dedup.report.finishing._SECONDS", 0)
+    monkeypatch.setattr("dedup.report.second_look._SECONDS", 0)
     judged(summary, detector, *map(article, range(20)))
-    kept = finish(summary, detector).nearest_kept
+    kept = summary.finish(detector).nearest_kept
     assert kept.sample <= 1
     assert kept.pages == 20
 

@@ -11,7 +11,6 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Report, Summary, write_html
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -45,7 +44,7 @@ def report_of_a_crawl():
     summary = Summary(Counters(), SETTINGS, contents=Contents(SimHash()))
     record_a_crawl(summary, detector)
     ledger = StoreState("pages.sqlite", run=2, is_resumed=False, unpublished=1)
-    report = finish(summary, detector, 100, ledger, spider="news")
+    report = summary.finish(detector, 100, ledger, spider="news")
     return changed(
         report,
         started="2026-01-02T03:04:05+00:00",
@@ -96,6 +95,6 @@ def test_what_is_no_report_is_refused(values):
 
 
 def test_what_nobody_knows_is_null_and_not_missing():
-    report = finish(Summary(Counters(), SETTINGS), None)
+    report = Summary(Counters(), SETTINGS).finish()
     assert report.keys() == json.loads(EXAMPLE).keys()
     assert (report.url_advice, report.ledger) == (None, None)

@@ -15,7 +15,6 @@ from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
@@ -55,14 +54,14 @@ def test_versions_of_one_page_are_counted(summary, detector):
     summary.record(new(), "http://a/latest/x?q", 1)
     summary.record(new(), "http://a/latest/x?other", 1)
     summary.record(new(), "http://a/2024/x?q", 1)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert report.versions == {"pages": 1, "versions": 3, "dropped": 1}
     assert "  versions            3 of 1 page, 1 of them duplicates" in as_text(report)
     assert "versions" not in as_text(Report({**report, "versions": Report(versions=0)}))
 
 
 def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
-    numbers = finish(summary, detector, spider="mine")
+    numbers = summary.finish(detector, spider="mine")
     assert datetime.fromisoformat(numbers.pop("started")).utcoffset() is not None
     assert 0 <= numbers.pop("seconds") < 5
     assert numbers.pop("index") == {"pages": 0, "bytes": detector.nbytes}
@@ -119,7 +118,7 @@ def test_the_report_tells_groups_hosts_and_distances(summary, detector):
     summary.record(exact("http://a/1"), "http://a/2", 20)
     summary.record(near("http://a/1", 3), "http://B:81/3", 30)
     summary.record(near("http://c/", 1), "http://b:81/4", 40)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert [
         (group.original, group.duplicates, [(copy.url, copy.distance) for copy in group.first])
         for group in report.largest_groups
@@ -146,7 +145,7 @@ def test_other_counters_reach_the_report(summary, detector):
     summary.count("bodies_repeated", 3)
     summary.count("bodies_read_again", 2)
     summary.count("seconds_saved", 0.25)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert set(report["items"].values()) == {1}
     assert report.saved == {"bytes": 0, "pages_not_read_again": 1, "seconds": 0.25}
     assert (report.links_held_back, report.errors) == (1, 1)
@@ -156,7 +155,7 @@ def test_other_counters_reach_the_report(summary, detector):
 def test_the_times_of_stages_are_summed(summary, detector):
     for milliseconds in range(1, 101):
         summary.record_time("extraction", milliseconds / 1000)
-    [(stage, time)] = finish(summary, detector).seconds_per_page.items()
+    [(stage, time)] = summary.finish(detector).seconds_per_page.items()
     assert (stage, time.pages) == ("extraction", 100)
     assert (time.median, time.p95, time.sum) == pytest.approx((0.05, 0.095, 5.05), rel=0.02)
 
@@ -166,16 +165,16 @@ def test_a_stage_whose_times_could_not_be_counted_has_none(summary, detector, mo
         raise RuntimeError("a fault of dedup")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dedup.report.quantiles.Quantiles.add", fail)
+        patched.setattr("dedup.report.counts.Quantiles.add", fail)
         summary.record_time("index", 0.5)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert report.seconds_per_page == {"index": stage(0, None, None, 0)}
 
 
 def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
     page = PageReader(lambda html: html, SimHash()).read_html("a page of some words " * 20)
     detector.judge(page.record.under("http://a/"))
-    index = finish(summary, detector, other_bytes=1000).index
+    index = summary.finish(detector, other_bytes=1000).index
     assert (index.pages, index.bytes) == (1, detector.nbytes + 1000)
     assert stats.get_stats()["dedup/index/pages"] == 1
     assert stats.get_stats()["dedup/index/bytes"] == index.bytes > 1000
@@ -185,7 +184,7 @@ def test_the_report_can_be_written_as_json(summary, detector):
     summary.record(near("http://a/\ud800", 3), "http://例子.测试/[b]", 30)
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "", 0)
     summary.record_time("sketch", 0.5)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert Report.from_json(json.loads(json.dumps(report))) == report
     assert report.distances == {"3": 1}
     assert report.largest_groups[0].original == "http://a/\ud800"
@@ -194,7 +193,7 @@ def test_the_report_can_be_written_as_json(summary, detector):
 def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector):
     summary.record(new(), "http://a/", 10)
     summary.record(exact("http://a/"), "http://a/", 10)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert (report.pages.exact_duplicates, report.saved.bytes) == (1, 10)
     assert (report.groups, report.largest_groups) == (0, [])
 
@@ -202,13 +201,13 @@ def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector)
 def test_nothing_is_saved_where_duplicates_are_stored(stats, detector):
     summary = Summary(stats, SETTINGS, drops=False)
     summary.record(exact("http://a/"), "http://b/", 10)
-    assert finish(summary, detector).saved.bytes == 0
+    assert summary.finish(detector).saved.bytes == 0
 
 
 def test_no_more_than_1000_changed_pages_are_named(summary, detector):
     for number in range(1001):
         summary.record(Verdict(Kind.CHANGED, "simhash"), f"http://a/{number}", 1)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     assert report.pages.changed == 1001
     assert len(report.revisits.changed) == 1000
 
@@ -218,7 +217,7 @@ def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
     for contents in (None, Contents()):
         with closing(Summary(stats, SETTINGS, contents=contents)) as summary:
             judged(summary, detector, article(1), article(1), article(2))
-            report = finish(summary, detector)
+            report = summary.finish(detector)
         assert (report.url_advice is None) == (contents is None)
         assert (report.nearest_kept.sample > 0) == (contents is not None)
         tables.append(as_text(report).partition("group")[2])

@@ -12,7 +12,6 @@ import pytest
 from report_of import changed, dropped_text, exact, near, new
 
 from dedup.report import as_text
-from dedup.report.finishing import finish
 from dedup.rule import Kind, Verdict
 from dedup.text import printable
 
@@ -24,7 +23,7 @@ def row(table, label):
 
 
 def test_an_empty_crawl_has_a_table(summary, detector):
-    table = as_text(finish(summary, detector))
+    table = as_text(summary.finish(detector))
     assert row(table, "pages") == "0"
     assert row(table, "items dropped") == "0"
 
@@ -38,7 +37,7 @@ def test_it_fits_a_screen_with_everything_there_is_to_tell(summary, detector):
     for name in ("errors", "unread/crash", "links_held_back", "items/marked", "preferred"):
         summary.count(name)
     summary.count("objections/weak_evidence")
-    report = changed(finish(summary, detector), texts_lost=1)
+    report = changed(summary.finish(detector), texts_lost=1)
     lines = as_text(report).splitlines()
     assert len(lines) < 24
     assert [line for line in lines if line.startswith("group of")] == [
@@ -51,7 +50,7 @@ def test_long_urls_lack_their_middle_in_a_table_of_any_width(summary, detector):
     first, last = "http://a.example/%E7%B1%B3%E7%B2%89/", "/the-end.html"
     url = f"{first}{'long/' * 100}{last}"
     summary.record(near(url, 3), f"{url}2", 10)
-    report = finish(summary, detector)
+    report = summary.finish(detector)
     for width in (60, 100, 160):
         table = as_text(report, width=width)
         original = row(table, "group of 2")
@@ -79,7 +78,7 @@ def test_the_table_is_as_wide_as_the_terminal():
 def test_the_table_shows_counts_with_their_shares(summary, detector):
     for verdict in [new()] * 1500 + [exact("http://a/")] * 300 + [near("http://a/", 2)] * 200:
         summary.record(verdict, "http://b/", 10)
-    table = as_text(finish(summary, detector))
+    table = as_text(summary.finish(detector))
     assert row(table, "new") == "1,500 (75.0%)"
     assert row(table, "exact duplicates") == "300 (15.0%)"
     assert row(table, "near-duplicates") == "200 (10.0%)"
@@ -88,16 +87,16 @@ def test_the_table_shows_counts_with_their_shares(summary, detector):
 def test_the_table_shows_skipped_and_unread_pages_by_reason(summary, detector):
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/", 5)
     summary.count("unread/timeout", 3)
-    table = as_text(finish(summary, detector))
+    table = as_text(summary.finish(detector))
     assert row(table, "skipped (kept)") == "1 (100.0%): too short: 1"
     assert row(table, "pages not read") == "timeout: 3"
 
 
 def test_lost_text_is_told_in_numbers(summary, detector):
     text = dropped_text(2, 0, 11_880, 9 / 11_880, 0, False)
-    table = as_text(changed(finish(summary, detector), dropped_text=text))
+    table = as_text(changed(summary.finish(detector), dropped_text=text))
     assert row(table, "text dropped") == "9 of 11,880 word sequences are nowhere else"
-    estimate = changed(finish(summary, detector), dropped_text={**text, "error": 0.01})
+    estimate = changed(summary.finish(detector), dropped_text={**text, "error": 0.01})
     assert row(as_text(estimate), "text dropped").startswith("about 9 of")
 
 
@@ -108,4 +107,4 @@ def test_lost_text_is_told_in_numbers(summary, detector):
 def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, detector, hostile):
     url = f"http://a{hostile}/{hostile}"
     summary.record(near(url, 2), f"{url}2", 10)
-    assert row(as_text(finish(summary, detector)), "group of 2") == printable(url)
+    assert row(as_text(summary.finish(detector)), "group of 2") == printable(url)

@@ -11,7 +11,6 @@ from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.report import Summary
 from dedup.report.counts import Counters
-from dedup.report.finishing import finish
 from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
 
@@ -140,7 +139,7 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
             verdicts[url] = detector.judge(page.record.under(url))
             summary.record(verdicts[url], url, 1, page)
         kept.add(frozenset(url for url, v in verdicts.items() if v.kind is Kind.NEW))
-        advice.append(finish(summary, detector).url_advice)
+        advice.append(summary.finish(detector).url_advice)
     assert len(kept) > 1
     assert all(one == advice[0] for one in advice)
     assert advice[0].denied >= 8

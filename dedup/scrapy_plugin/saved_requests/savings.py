@@ -7,7 +7,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response
 
-from dedup.report.quantiles import Quantiles
+from dedup.report.counts import Quantiles
 from dedup.scopes import host
 
 _MOST_HOSTS = 1_000

@@ -257,7 +257,7 @@ def test_if_there_are_too_many_parts_those_with_most_are_passed_over(monkeypatch
     for pages in (few + many, many + few):
         assert {name for _, name in advised(pages)} >= {"a", "d"}
     # Each URL has a slash: 9 with it alone, 9 with a, 9 with b and c, 9 with b, c and d.
-    monkeypatch.setattr("dedup.url_advice.advising._MOST_PARTS_OF_ALL", 9 * (1 + 2 + 3))
+    monkeypatch.setattr("dedup.url_advice.advice._MOST_PARTS_OF_ALL", 9 * (1 + 2 + 3))
     for pages in (few + many, many + few):
         assert [name for _, name in advised(pages)] == ["a"]
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.report.quantiles import Quantiles
+from dedup.report.counts import Quantiles
 
 SECONDS = st.lists(st.floats(1e-9, 1e6), min_size=1)
 
