@@ -119,16 +119,7 @@ class Feeds:
                         "Append to it (-o), name another file (%(time)s in it), or start afresh "
                         "(-a dedup_reset=1)",
                     )
-                continue
-            try:
-                is_overwritten = _may_overwrite(slot)
-            except Exception as error:  # storages may be anybody's, and a crawl needs no warning
-                logger.warning(
-                    "Dedup cannot tell whether feeds are overwritten: %s: %s",
-                    type(error).__name__, error,
-                )  # fmt: skip
-                continue
-            if is_overwritten:
+            elif _may_overwrite(slot):
                 logger.warning(
                     "If there is a file at %s, it is overwritten, and %s. Append to it, have the "
                     "time in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
@@ -310,17 +301,15 @@ class _ReportingFilter(ItemFilter):
 
 
 def _may_overwrite(slot: FeedSlot) -> bool:
-    """Return whether the feed replaces what is there, if there is anything: nobody can tell.
+    """Return whether a feed that is no local file replaces what is there: nobody looks.
 
-    One with the time in its name does not.
+    One with the time in its name does not, nor one that FEEDS says is none, where that counts.
     """
     storage = slot.storage
     if isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template):
         return False
-    if isinstance(storage, S3FeedStorage | GCSFeedStorage):
-        return True
-    # That of FTP by default.
-    return bool(getattr(storage, "overwrite", slot.feed_options.get("overwrite")))
+    always = isinstance(storage, S3FeedStorage | GCSFeedStorage)
+    return always or bool(slot.feed_options.get("overwrite", True))
 
 
 def _has_other_consumer(crawler: "Crawler") -> bool:

@@ -20,7 +20,6 @@ from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing, StoreOutage
-from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feed import Feed
@@ -34,7 +33,7 @@ from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings, is_crawl
 from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from inspect import getattr_static
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -52,9 +51,11 @@ class Setting:
 class Reader:
     """Reads settings one by one, and keeps what the report shows of them."""
 
-    def __init__(self, settings: BaseSettings, placeholders: "Placeholders") -> None:
+    def __init__(self, settings: BaseSettings, spider: Spider | None) -> None:
+        """Note the current time, which all paths share; they may name attributes of *spider*."""
         self._settings = settings
-        self._placeholders = placeholders
+        self._spider = spider
+        self._time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
         self.shown: dict[str, Any] = {}
 
     def read(self, name: str, setting: Setting) -> Any:
@@ -64,57 +65,50 @@ class Reader:
             value = setting.default
         try:
             if setting.has_placeholders and isinstance(value, str | os.PathLike):
-                value = self._placeholders.fill(os.fspath(value))
+                value = self.fill(os.fspath(value))
             parsed = setting.parse(value)
         except ValueError as error:
             raise SettingError(f"{name} {error}") from None  # the message says all of it
         self.shown[name] = setting.show(value, parsed)
         return parsed
 
-
-class Placeholders:
-    """What ``%(name)s``, ``%(time)s`` and the attributes of a spider stand for, as in FEEDS."""
-
-    def __init__(self, spider: Spider | None) -> None:
-        """Note the current time, which all paths share."""
-        self._spider = spider
-        self._time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
-
     def fill(self, path: str) -> str:
         """Return *path* with its placeholders replaced, and ``%%`` by ``%``; in a URL, quoted.
 
-        >>> placeholders = Placeholders(Spider("news", page=7))
-        >>> placeholders.fill("%(name)s-%(page)03d-100%%.sqlite")
+        These are ``%(time)s`` and the attributes of the spider, as in FEEDS:
+
+        >>> reader = Reader(BaseSettings(), Spider("news", page=7))
+        >>> reader.fill("%(name)s-%(page)03d-100%%.sqlite")
         'news-007-100%.sqlite'
-        >>> placeholders.fill("redis://:%40@host/0?namespace=%(name)s")
+        >>> reader.fill("redis://:%40@host/0?namespace=%(name)s")
         'redis://:%40@host/0?namespace=news'
 
         Raises ValueError if a placeholder does not exist, or a ``%`` of a path begins none.
         """
+        if "%" not in path:
+            return path
+        # As Scrapy does it for feeds.
+        values = {name: getattr(self._spider, name) for name in dir(self._spider)}
+        values = {name: value for name, value in values.items() if _can_be_named(name, value)}
+        values = {"time": self._time, **values}
         try:
             if "://" in path:
-                return _PLACEHOLDER.sub(lambda found: quote(str(self[found[1]]), safe=""), path)
+                return _PLACEHOLDER.sub(lambda found: quote(str(values[found[1]]), safe=""), path)
             if _STRAY_PERCENT.search(path.replace("%%", "")):
                 raise ValueError(
                     "a % begins a placeholder such as %(name)s, and %% stands for itself"
                 )
-            return path % self
+            return path % values
+        except KeyError as error:
+            there = ", ".join(f"%({name})s" for name in values)
+            problem = f"there is no %({error.args[0]})s; there are {there}"
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{shown_place(path)!r}: {error}") from error
-
-    def __getitem__(self, name: str) -> Any:
-        """Return what *name* stands for; raises ValueError if that is nothing."""
-        value = self._time if name == "time" else getattr(self._spider, name, "")
-        if not _is_value(value):
-            names = [one for one in dir(self._spider) if not one.startswith("_")]
-            values = [one for one in names if _is_value(getattr_static(self._spider, one))]
-            there = ", ".join(f"%({one})s" for one in ("time", *values))
-            raise ValueError(f"there is no %({name})s; there are {there}")
-        return value
+            problem = str(error)
+        raise ValueError(f"{shown_place(path)!r}: {problem}")
 
 
-def _is_value(value: Any) -> bool:
-    return isinstance(value, str | int | float) and value != ""
+def _can_be_named(name: str, value: Any) -> bool:
+    return not name.startswith("_") and isinstance(value, str | int | float) and value != ""
 
 
 def parse_switch(value: Any) -> bool:

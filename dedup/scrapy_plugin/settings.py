@@ -24,7 +24,6 @@ from dedup.preference import URL_CRITERIA, Preference
 from dedup.record_field import MadeWith
 from dedup.rule import Rule
 from dedup.scopes import Scope
-from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.setting_values import (
     FIELD_NAMES,
     FILE,
@@ -34,7 +33,6 @@ from dedup.scrapy_plugin.setting_values import (
     LOG_LEVEL,
     REVISITS,
     STORE_PLACE,
-    Placeholders,
     Reader,
     Revisits,
     Setting,
@@ -69,6 +67,19 @@ _OUTSIDE_A_CRAWL = {
     "JOBDIR": "",
 }
 """There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
+
+
+def is_crawl(crawler: "Crawler") -> bool:
+    """Return whether *crawler* crawls, no matter whether a command, a script or a service began it.
+
+    It does not in ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` and ``bench``, which
+    build a crawler with all components.
+    """
+    # The shell opens the engine itself. The others crawl, but replace the start of the spider by
+    # one of their own.
+    start = getattr(crawler.spidercls, "start", None)
+    module = str(getattr(start, "__module__", ""))
+    return crawler.crawling and not module.startswith("scrapy.commands.")
 
 
 @dataclass(frozen=True)
@@ -136,8 +147,7 @@ class DedupSettings:
                 "DEDUP_SECRET is no setting: the environment variable DEDUP_SECRET has it, which "
                 "nobody is shown"
             )
-        placeholders = Placeholders(spider)
-        reader = Reader(settings, placeholders)
+        reader = Reader(settings, spider)
         values: dict[str, Any] = {"method": _read_method(reader), "job": job_dir(settings)}
         for field in dataclasses.fields(cls):
             for setting in getattr(field.type, "__metadata__", ()):
@@ -147,7 +157,7 @@ class DedupSettings:
         result = cls(**values, shown=reader.shown)
         result._check_together()
         result._check_fields()
-        result._check_files(settings, placeholders)
+        result._check_files(settings, reader)
         _warn_of_unknown(settings, reader.shown)
         return result
 
@@ -193,11 +203,10 @@ class DedupSettings:
                     "each its own"
                 )
 
-    def _check_files(self, settings: BaseSettings, placeholders: Placeholders) -> None:
+    def _check_files(self, settings: BaseSettings, reader: Reader) -> None:
         """Raise SettingError if two settings, or one and a feed, are one file, also by links."""
         seen = {
-            os.path.realpath(path): f"the feed {path}"
-            for path in _feed_files(settings, placeholders)
+            os.path.realpath(path): f"the feed {path}" for path in _feed_files(settings, reader)
         }
         for name, place in (
             ("DEDUP_INDEX", self.index.place),
@@ -279,12 +288,12 @@ def _check_attributes(method: Method, name: str) -> None:
         raise SettingError(f"DEDUP_METHOD: {error}") from error
 
 
-def _feed_files(settings: BaseSettings, placeholders: Placeholders) -> Iterator[str]:
+def _feed_files(settings: BaseSettings, reader: Reader) -> Iterator[str]:
     """Yield the local files of the feeds of a crawl, as far as the settings tell."""
     for uri in (*settings.getdict("FEEDS"), settings["FEED_URI"] or ""):
         path = str(uri)
         with suppress(ValueError):  # placeholders that only feeds have
-            path = placeholders.fill(path)
+            path = reader.fill(path)
         if path.startswith("file:"):
             path = file_uri_to_path(path)
         if path and "://" not in path:

@@ -175,16 +175,3 @@ def test_no_item_is_lost_however_hostile(make: Any, settings: dict[str, Any]):
         result = crawl(spider, keep_log=False, **settings)  # some items cannot even be logged
     assert result.stats["item_scraped_count"] == 3
     assert "log_count/ERROR" not in result.stats
-
-
-def test_a_report_that_cannot_be_written_does_not_spoil_the_end_of_the_crawl(tmp_path: Any):
-    folder = tmp_path / "reports"
-
-    def parse(self: Any, response: Any) -> Any:
-        folder.write_text("a file is in the way")
-        yield {"url": response.url}
-
-    with served({"/a": page(article(1))}) as url:
-        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_REPORT=folder)
-    assert len(result.items) == 1
-    assert any("could not be written" in message for message in result.messages())

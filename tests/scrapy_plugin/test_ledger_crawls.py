@@ -408,48 +408,52 @@ class Failed(Uploaded):
     fails = True
 
 
-class OwnExporter:
-    """An exporter of another package, which writes at its end."""
+class PutInPlaceAtItsEnd(FileFeedStorage):
+    """Scrapy's own storage, derived from: the file is there when it is complete."""
 
+    def open(self, spider: Any) -> Any:
+        return open(f"{self.path}.part", "ab")
+
+    def store(self, file: Any) -> Any:
+        file.close()
+        os.replace(file.name, self.path)
+
+
+class Sorting(JsonLinesItemExporter):
     def __init__(self, file: Any, **options: Any) -> None:
-        self.file, self.items = file, []
-
-    def start_exporting(self) -> None: ...
+        super().__init__(file, **options)
+        self.kept: list[Any] = []
 
     def export_item(self, item: Any) -> None:
-        self.items.append(item["url"])
+        self.kept.append(item)
 
     def finish_exporting(self) -> None:
-        self.file.write("\n".join(self.items).encode())
+        for item in sorted(self.kept, key=lambda item: item["url"]):
+            super().export_item(item)
+
+
+GZIPPED = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
+HELD_BACK = {
+    "gzip": ({}, GZIPPED),
+    "upload": ({"FEED_STORAGES": {"": Uploaded, "file": Uploaded}}, {}),
+    "derived storage": (
+        {"FEED_STORAGES": {"": PutInPlaceAtItsEnd, "file": PutInPlaceAtItsEnd}},
+        {},
+    ),
+    "derived exporter": ({"FEED_EXPORTERS": {"jsonlines": Sorting}}, {}),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gzip", "upload", "exporter"])
+@pytest.mark.parametrize("kind", HELD_BACK)
 def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger, tmp_path, kind):
     site[0].update(MANY)
     feed = tmp_path / "feed"
-    options: dict[str, Any] = {
-        "gzip": {
-            "FEEDS": {
-                str(feed): {
-                    "format": "jsonlines",
-                    "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
-                }
-            }
-        },
-        "upload": {
-            "FEEDS": {f"upload://{feed}": {"format": "jsonlines"}},
-            "FEED_STORAGES": {"upload": Uploaded},
-        },
-        "exporter": {
-            "FEEDS": {str(feed): {"format": "own"}},
-            "FEED_EXPORTERS": {"own": OwnExporter},
-        },
-    }[kind]
+    settings, options = HELD_BACK[kind]
     watcher = watching(ledger, feed)
     result = run(
-        site, *MANY, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
-        ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
+        site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": "jsonlines", **options}},
+        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300, watcher: 400}, **settings,
     )  # fmt: skip
     assert {remembered for remembered, _ in watcher.seen} == {0}
     assert any("cannot be flushed" in message for message in result.messages())
@@ -467,36 +471,6 @@ def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger,
     assert urls(site, ledger) == []
     assert any("3 pages are not in the ledger" in message for message in result.messages())
     assert run(site, ledger=ledger).stored == ["/a", "/other", "/short"]
-
-
-class FailingAtItsEnd(FileFeedStorage):
-    def store(self, file: Any) -> Any:
-        file.close()
-        raise OSError("disk full")
-
-
-@pytest.mark.slow
-def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
-    site[0].update(MANY)
-    result = run(
-        site, *MANY, ledger=ledger,
-        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300},
-        FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 4}},
-        FEED_STORAGES={"": FailingAtItsEnd, "file": FailingAtItsEnd},
-    )  # fmt: skip
-    assert urls(site, ledger) == []
-    assert any("A feed has failed" in message for message in result.messages())
-
-
-@pytest.mark.slow
-def test_batches_are_remembered_too(site, ledger, tmp_path):
-    site[0].update(MANY)
-    run(
-        site, *MANY, ledger=ledger,
-        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300},
-        FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5}},
-    )  # fmt: skip
-    assert len(urls(site, ledger)) == 12
 
 
 def test_without_regular_checkpoints_the_end_is_one(site, ledger):
@@ -554,15 +528,6 @@ def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
     assert any("pages are not in the ledger" in message for message in result.messages())
 
 
-def test_a_torn_line_of_a_killed_crawl_does_not_spoil_the_next_item(site, tmp_path):
-    feed = tmp_path / "feed.jsonl"
-    feed.write_text('{"url": "http://whole"}\n{"url": "http://to')
-    run(site, "/a", FEEDS={str(feed): {"format": "jsonlines"}})
-    lines = feed.read_text().splitlines()
-    assert len(lines) == 3
-    assert json.loads(lines[2]) == {"url": f"{site[1]}/a"}
-
-
 @pytest.mark.slow
 def test_dropped_items_go_to_a_file_of_their_own(site, ledger, tmp_path):
     path = tmp_path / "new" / "dropped.jsonl"
@@ -607,47 +572,6 @@ def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
     assert result.stats["dedup/errors"] == 1
 
 
-class PutInPlaceAtItsEnd(FileFeedStorage):
-    """Scrapy's own storage, derived from: the file is there when it is complete."""
-
-    def open(self, spider: Any) -> Any:
-        return open(f"{self.path}.part", "ab")
-
-    def store(self, file: Any) -> Any:
-        file.close()
-        os.replace(file.name, self.path)
-
-
-class Sorting(JsonLinesItemExporter):
-    def __init__(self, file: Any, **options: Any) -> None:
-        super().__init__(file, **options)
-        self.kept: list[Any] = []
-
-    def export_item(self, item: Any) -> None:
-        self.kept.append(item)
-
-    def finish_exporting(self) -> None:
-        for item in sorted(self.kept, key=lambda item: item["url"]):
-            super().export_item(item)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["storage", "exporter"])
-def test_what_derives_from_scrapys_own_is_not_flushed_for_granted(site, ledger, tmp_path, kind):
-    site[0].update(MANY)
-    feed = tmp_path / "feed"
-    options: dict[str, Any] = {"FEED_EXPORTERS": {"jsonlines": Sorting}}
-    if kind == "storage":
-        options = {"FEED_STORAGES": {"": PutInPlaceAtItsEnd, "file": PutInPlaceAtItsEnd}}
-    watcher = watching(ledger, feed)
-    run(
-        site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": "jsonlines"}},
-        limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
-    )  # fmt: skip
-    assert {remembered for remembered, _ in watcher.seen} == {0}
-    assert len(urls(site, ledger)) == len(feed.read_text().splitlines()) == 12
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_exporter_that_fails_takes_nothing_from_other_feeds(site, ledger, tmp_path, overwrite):
     """Marshal cannot write a date; the items are large enough not to be buffered."""
@@ -677,20 +601,6 @@ def test_a_feed_of_which_only_the_end_may_be_written_is_written(site, tmp_path):
     run(site, "/a", FEEDS={str(feed): {"format": "jsonlines"}})
     feed.chmod(0o600)
     assert f'"{site[1]}/a"' in feed.read_text()
-
-
-def test_feeds_that_take_no_item_are_left_alone(site, tmp_path):
-    feed = tmp_path / "feed.jsonl"
-    feed.write_text("torn")
-
-    class Nothing:
-        def __init__(self, options: Any) -> None: ...
-
-        def accepts(self, item: Any) -> bool:
-            return False
-
-    run(site, "/a", FEEDS={str(feed): {"format": "jsonlines", "item_filter": Nothing}})
-    assert feed.read_text() == "torn"
 
 
 @pytest.mark.parametrize("form", ["jsonlines", "csv"])

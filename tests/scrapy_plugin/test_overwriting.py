@@ -1,5 +1,6 @@
 """Feeds that are overwritten, with a ledger that goes on to know what was in them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,90 +64,47 @@ def test_a_local_file_that_is_appended_to_is_not_told_of(tmp_path: Path, options
     assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
 
 
-def into(folder: Path) -> type[FTPFeedStorage]:
-    class Ftp(FTPFeedStorage):
-        """Scrapy's own but for the server: what it would send is put into a local folder."""
+class Ftp(FTPFeedStorage):
+    """Scrapy's own, without the upload."""
 
-        def _store_in_thread(self, file: Any) -> None:
-            file.seek(0)
-            with (folder / Path(self.path).name).open("wb" if self.overwrite else "ab") as target:
-                target.write(file.read())
-            file.close()
-
-    return Ftp
+    def _store_in_thread(self, file: Any) -> None:
+        file.close()
 
 
-def test_ftp_overwrites_by_default_and_that_is_told_without_the_password(tmp_path: Path):
-    feeds = {"ftp://me:secret@127.0.0.1/%(name)s.jl": {"format": "jsonlines"}}
-    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"ftp": into(tmp_path)})
-    assert message.startswith("If there is a file at ftp://127.0.0.1/test.jl, it is overwritten, ")
-    assert urls_in(tmp_path / "test.jl") == ["/b"]
+class Bucket(GCSFeedStorage):
+    def _store_in_thread(self, file: Any) -> None:
+        file.close()
+
+
+class OwnFile(FileFeedStorage):
+    """Derived from Scrapy's, with a constructor of its own, so that it does not know its mode."""
+
+    def __init__(self, uri: str, *, feed_options: Any = None) -> None: ...
+
+    def open(self, spider: Any) -> Any:
+        return open(os.devnull, "wb")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [("pages.jl", {"overwrite": False}), ("%(time)s.jl", {}), ("%(batch_time)s.jl", {})],
+    ("uri", "options", "shown"),
+    [
+        ("ftp://me:secret@127.0.0.1/%(name)s.jl", {}, "ftp://127.0.0.1/test.jl"),
+        ("ftp://127.0.0.1/pages.jl", {"overwrite": False}, ""),
+        ("ftp://127.0.0.1/%(time)s.jl", {}, ""),
+        ("ftp://127.0.0.1/%(batch_time)s.jl", {}, ""),
+        ("gs://bucket/pages.jl", {}, "gs://bucket/pages.jl"),
+        ("gs://bucket/pages.jl", {"overwrite": False}, "gs://bucket/pages.jl"),  # as S3
+        ("own://pages.jl", {}, "own://pages.jl"),
+        ("own://pages.jl", {"overwrite": False}, ""),
+        ("stdout:", {"overwrite": True}, ""),
+    ],
 )
-def test_ftp_that_appends_or_has_the_time_in_its_name_is_not_told_of(
-    tmp_path: Path, name: str, options: Any
+def test_a_feed_elsewhere_that_may_be_overwritten_is_warned_of_without_its_password(
+    tmp_path: Path, uri: str, options: Any, shown: str
 ):
-    feeds = {f"ftp://127.0.0.1/{name}": {"format": "jsonlines", **options}}
-    assert not crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"ftp": into(tmp_path)})
-    stored = [path for feed in tmp_path.glob("*.jl") for path in urls_in(feed)]
-    assert "/b" in stored
-    assert ("/a" in stored) or name == "%(time)s.jl"  # in the same second, it is the same file
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [{"overwrite": False}, {}])
-def test_google_and_with_it_s3_always_overwrite(tmp_path: Path, options: Any):
-    class Bucket(GCSFeedStorage):
-        """Scrapy's own, without the upload."""
-
-        def _store_in_thread(self, file: Any) -> None:
-            file.close()
-
-    feeds = {"gs://bucket/pages.jl": {"format": "jsonlines", **options}}
-    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"gs": Bucket})
-    assert message.startswith("If there is a file at gs://bucket/pages.jl, it is overwritten")
-
-
-def test_standard_output_is_not_overwritten(tmp_path: Path):
-    feeds = {"stdout:": {"format": "jsonlines", "overwrite": True}}
-    assert not crawl_twice(tmp_path / "pages.sqlite", feeds)
-
-
-class OwnFile(FileFeedStorage):
-    """Derived from Scrapy's, with a constructor of its own."""
-
-    def __init__(self, uri: str, *, feed_options: Any = None) -> None:
-        self.path = uri.partition("://")[2]
-
-    def open(self, spider: Any) -> Any:
-        return open(self.path, "ab")
-
-
-@pytest.mark.slow
-def test_a_derived_storage_that_does_not_know_its_mode_is_asked_as_any_other(tmp_path: Path):
-    for overwrite in (False, True):
-        feed = tmp_path / f"{overwrite}.jl"
-        feeds = {f"own://{feed}": {"format": "jsonlines", "overwrite": overwrite}}
-        told = crawl_twice(tmp_path / f"{overwrite}.sqlite", feeds, FEED_STORAGES={"own": OwnFile})
-        assert [one.partition(",")[0] for one in told] == [
-            f"If there is a file at own://{feed}"
-        ] * overwrite
-        assert urls_in(feed) == ["/a", "/b"]
-
-
-def test_a_storage_that_cannot_be_asked_breaks_no_crawl(tmp_path: Path):
-    class Broken(OwnFile):
-        @property
-        def overwrite(self) -> bool:
-            raise ValueError("no idea")
-
-    feed = tmp_path / "pages.jl"
-    feeds = {f"own://{feed}": {"format": "jsonlines"}}
-    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"own": Broken})
-    assert message == "Dedup cannot tell whether feeds are overwritten: ValueError: no idea"
-    assert urls_in(feed) == ["/a", "/b"]
+    storages = {"ftp": Ftp, "gs": Bucket, "own": OwnFile}
+    feeds = {uri: {"format": "jsonlines", **options}}
+    told = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES=storages)
+    warned = [f"If there is a file at {shown}"] if shown else []
+    assert [one.partition(", it is overwritten")[0] for one in told] == warned
