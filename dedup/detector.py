@@ -22,7 +22,7 @@ from dedup.stores import (
     StoreDownError,
     finished,
 )
-from dedup.view.objections import OwnNames
+from dedup.view.search import OwnNames
 from dedup.view.view import Look, View
 
 UNCHECKED = "unchecked"

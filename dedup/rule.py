@@ -179,20 +179,15 @@ class Rule:
         record: PageRecord,
         equal: Callable[[], T | None],
         near: Callable[[], T | None],
-        same: Callable[[], T | None] = lambda: None,
     ) -> Finding[T]:
         """Return what *record* is.
 
-        *same* looks for a page with an equal digest that shows the same, *equal* for one with an
-        equal digest, *near* for one whose sketch is within the threshold, the last two among those
-        to which there is no objection. They return what they find, or ``None``, and are called only
-        if it matters.
+        *equal* looks for a page with an equal digest, *near* for one whose sketch is within the
+        threshold, both among those to which there is no objection. They return what they find, or
+        ``None``, and are called only if it matters.
         """
         if reason := self.reason_to_skip(record):
             return Finding(Kind.SKIPPED, reason=reason)
-        # What shows the same is found however many others have the same text.
-        if (match := same()) is not None:
-            return Finding(Kind.EXACT, match)
         if (match := equal()) is not None:
             return Finding(Kind.EXACT, match)
         if not self.is_short(record) and (match := near()) is not None:

@@ -38,7 +38,7 @@ LAYERS = [
         "preference",
         "canonical",
     },
-    {"methods", "rule", "evidence_table", "claim", "item_values"},
+    {"methods", "rule", "claim", "item_values"},
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores"},
     {"search"},

@@ -1,45 +1,34 @@
 """Record -> pages of its scope with an equal main text; those that show and say the same, too."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.evidence import VIEW
-from dedup.index.base import Match, PageFilter
+from dedup.index.base import Match
 from dedup.methods.exact import Exact
 from dedup.packed import Packed
 from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items
 from dedup.search import Loader, index_for
 from dedup.text import to_utf8
-from dedup.view.stored_items import MANY, ValueIndex
-
-
-class _AllPages(Exact):
-    candidates_per_key = None  # type: ignore[assignment]  # as the base of Exact has it
+from dedup.view.search import Search
 
 
 class EqualPages:
     """Finds pages whose main texts are equal.
 
-    Thousands of pages may have one menu, or one notice, for a main text, so that few of them can be
-    looked at. Of so many, those are found that have an item with the rarest value of the item that
-    is judged; and those that show and say the same.
+    Thousands of pages may have one menu, or one notice, for a main text. Of so many, only the
+    latest are asked (`Exact.candidates_per_key`); but those that show and say the same are found
+    among all.
     """
 
-    def __init__(self, items_of: Callable[[int], Iterable[bytes]], *, by_view: bool) -> None:
-        """Create it without pages; *by_view*: what pages show besides their main text matters.
-
-        *items_of* returns what the items of a page say.
-        """
-        self._items_of = items_of
+    def __init__(self, *, by_view: bool) -> None:
+        """Create it without pages; *by_view*: what they show besides their main text matters."""
         self._by_view = by_view
-        self._texts = index_for(_AllPages())
-        self._same = index_for(Exact())
+        self._texts, self._same = index_for(Exact()), index_for(Exact())
         self._loaders = Loader(self._texts), Loader(self._same)
-        # Of texts that very many pages have.
-        self._crowds: dict[bytes, ValueIndex] = {}
 
     def add(self, record: PageRecord, number: int) -> None:
         """Have page *number* found from now on, by the item of *record*."""
@@ -48,11 +37,8 @@ class EqualPages:
 
     def add_item(self, record: PageRecord, number: int) -> None:
         """Have page *number*, which was added, found by the item of *record*, too."""
-        digest = _digest_of(record)
-        if self._by_view and record.evidence is not None:
-            self._same.add(_all_of(digest, record), number)
-        if digest in self._crowds:
-            self._crowds[digest].add(keys_of(record.item), number)
+        if all_of_it := self._all_of(record):
+            self._same.add(all_of_it, number)
 
     def discard(self, record: PageRecord, number: int, items: Iterable[bytes]) -> None:
         """Forget page *number*, which was added as *record*, with its *items*."""
@@ -62,49 +48,34 @@ class EqualPages:
 
     def discard_item(self, record: PageRecord, number: int) -> None:
         """Have page *number* found no more by the item of *record*."""
-        digest = _digest_of(record)
-        if self._by_view and record.evidence is not None:
-            self._same.discard(_all_of(digest, record), number)
-        if digest in self._crowds:
-            self._crowds[digest].remove(keys_of(record.item), number)
+        if all_of_it := self._all_of(record):
+            self._same.discard(all_of_it, number)
 
-    def with_equal_text(
-        self, record: PageRecord, keys: Callable[[], Collection[bytes]] = frozenset
-    ) -> list[int]:
-        """Return the pages with the main text of *record*, the oldest first.
-
-        If there are very many, those that may have an item with all of the values *keys* gives.
-        """
-        digest = _digest_of(record)
-        if digest not in self._crowds:
-            pages = [match.page for match in self._texts.query_all(digest)]
-            if len(pages) <= MANY:
-                return pages
-            crowd = self._crowds[digest] = ValueIndex()
-            for page in pages:
-                for item in self._items_of(page):
-                    crowd.add(keys_of(item), page)
-        return sorted(set(self._crowds[digest].with_rarest(keys())))
-
-    def with_equal_view(self, record: PageRecord, counts: PageFilter) -> Match | None:
-        """Return the oldest page that shows and says the same as *record*, or ``None``.
-
-        *record* has evidence. *counts* says which pages to consider, and compares them.
-        """
-        return self._same.query(_all_of(_digest_of(record), record), counts)
+    def original_of(self, record: PageRecord, search: Search) -> Match | None:
+        """Return the page that *record* repeats, or ``None``: one that shows the same, if any."""
+        matches = self._texts.query_all(_digest_of(record))
+        if not matches:
+            return None
+        all_of_it = self._all_of(record)
+        if all_of_it and (match := self._same.query(all_of_it, search.is_same)):
+            return match
+        return search.nearest(
+            lambda counts: next((m for m in matches if counts(m.page)), None), is_exact=True
+        )
 
     def load(self, pages: RecordColumns) -> None:
         """Add many pages, some only by `finish_loading`."""
         texts, same = self._loaders
         digests = _digests_of(pages)
         texts.add(Packed.of_rows(digests), pages.numbers)
+        rows = digests.copy()
         if self._by_view:
-            has = pages.has_evidence
-            views = digests[has] ^ pages.evidence[:, VIEW]
-            numbers, folded = _folded_items(pages.numbers[has], pages.items.where(has))
-            rows = views[np.searchsorted(pages.numbers[has], numbers)]
-            rows[:, :SIZE_OF_VALUE] ^= folded
-            same.add(Packed.of_rows(rows), numbers)
+            rows[pages.has_evidence] ^= pages.evidence[:, VIEW]
+        places, folded, is_said = _folded_items(pages.items)
+        rows = rows[places]
+        rows[:, :SIZE_OF_VALUE] ^= folded
+        told = is_said | pages.has_evidence[places] if self._by_view else is_said
+        same.add(Packed.of_rows(rows[told]), pages.numbers[places[told]])
 
     def finish_loading(self) -> None:
         """Add the pages that `load` has left."""
@@ -114,39 +85,38 @@ class EqualPages:
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes."""
-        crowds = sum(crowd.nbytes for crowd in self._crowds.values())
-        return self._texts.nbytes + self._same.nbytes + crowds
+        return self._texts.nbytes + self._same.nbytes
+
+    def _all_of(self, record: PageRecord) -> bytes | None:
+        """Return what tells all of *record*; ``None`` if its text does.
+
+        It is the exclusive or of the digests of its text and of its view, and of the values of its
+        item: whoever finds a page so compares all of them.
+        """
+        view = record.evidence[VIEW] if self._by_view and record.evidence else b""
+        if not view and not record.item:
+            return None
+        folded = 0
+        for part in (_digest_of(record), view, *keys_of(record.item)):
+            folded ^= int.from_bytes(part, "little")
+        return folded.to_bytes(16, "little")
 
 
-# What a page with evidence is looked up by is the exclusive or of the digests of its text and of
-# its view, and of the values of its item: whoever finds it so compares all of them.
+def _folded_items(items: Packed) -> tuple[Array, Array, Array]:
+    """Return the place of the page of each item, the exclusive or of its values, and if it has any.
 
-
-def _all_of(digest: bytes, record: PageRecord) -> bytes:
-    assert record.evidence is not None
-    folded = int.from_bytes(digest, "little") ^ int.from_bytes(record.evidence[VIEW], "little")
-    for key in keys_of(record.item):
-        folded ^= int.from_bytes(key, "little")
-    return folded.to_bytes(16, "little")
-
-
-def _folded_items(numbers: Array, items: Packed) -> tuple[Array, Array]:
-    """Return the number of the page of each item, and the exclusive or of its values.
-
-    Shapes (n,), int64, and (n, 8), uint8, for n items of pages with *numbers*, shape (m,).
+    Shapes (n,), int64; (n, 8), uint8; and (n,), bool, for the n items of all pages.
     """
     each = [unpack_items(data) for data in items]
     counts = np.fromiter(map(len, each), np.int64, len(each))
     flat = [item for of_page in each for item in of_page]
+    lengths = np.fromiter(map(len, flat), np.int64, len(flat))
     # An item without values has one that changes nothing.
-    lengths = np.fromiter((len(item) or SIZE_OF_VALUE for item in flat), np.int64, len(flat))
-    values = np.frombuffer(b"".join(item or _NO_VALUE for item in flat), np.uint64)
-    starts = (np.cumsum(lengths) - lengths) // SIZE_OF_VALUE
-    folded = np.bitwise_xor.reduceat(values, starts) if len(flat) else values
-    return np.repeat(numbers, counts), folded.view(np.uint8).reshape(-1, SIZE_OF_VALUE)
-
-
-_NO_VALUE = bytes(SIZE_OF_VALUE)
+    values = np.frombuffer(b"".join(item or bytes(SIZE_OF_VALUE) for item in flat), np.uint64)
+    ends = np.cumsum(np.maximum(lengths // SIZE_OF_VALUE, 1))
+    folded = np.bitwise_xor.reduceat(values, np.append(0, ends[:-1])) if flat else values
+    places = np.repeat(np.arange(len(each)), counts)
+    return places, folded.view(np.uint8).reshape(-1, SIZE_OF_VALUE), lengths > 0
 
 
 def _digest_of(record: PageRecord) -> bytes:

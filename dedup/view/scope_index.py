@@ -13,10 +13,9 @@ class ScopeIndex:
     There may be very many scopes of one page each, as items have, or functions of URLs make.
     """
 
-    def __init__(self, method: Method, *, begins_small: bool) -> None:
-        """Create it without sketches; *begins_small*: an index would take more than it saves."""
+    def __init__(self, method: Method) -> None:
         self._method = method
-        self._few: list[tuple[Any, int]] | None = [] if begins_small else None
+        self._few: list[tuple[Any, int]] | None = []
         self._index: Index | None = None
 
     @property

@@ -8,18 +8,16 @@ from typing import Any, NamedTuple
 from dedup.arrays import Array
 from dedup.claim import Claim
 from dedup.evidence import Evidence, Names, Objection
-from dedup.evidence_table import EvidenceTable
 from dedup.index.base import Match
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import host
-from dedup.search import Loader, index_for
+from dedup.search import Loader
 from dedup.view.equal_pages import EqualPages
-from dedup.view.objections import Objections, OwnNames
+from dedup.view.page_table import PageTable
 from dedup.view.scope_index import ScopeIndex
-from dedup.view.search import Search
-from dedup.view.stored_items import StoredItems
+from dedup.view.search import OwnNames, Search
 
 
 class Look(NamedTuple):
@@ -53,17 +51,16 @@ class View:
         """Create a view without pages; *names* learns those of sites, by default of its own."""
         self._method = method
         self._rule = rule
-        self._items = StoredItems()
-        self._equal = EqualPages(self.items_of, by_view=rule.demands is not None)
-        self._scopes: dict[str, ScopeIndex] = {}
         self._claims: dict[int, Claim] = {}
+        self._pages = PageTable(self._claims, has_evidence=rule.demands is not None)
+        self._equal = EqualPages(by_view=rule.demands is not None)
+        self._scopes: dict[str, ScopeIndex] = {}
         # Of stored pages that are being loaded, by scope.
         self._loaders: dict[str, Loader] = {}
         self.claims_so_far = 0
         """The number of claims that were ever made: whether a look may be out of date."""
         # Pages that were replaced: the indexes still have them.
         self._ended: set[int] = set()
-        self._evidence = EvidenceTable()
         self._names = Names() if names is None else names
         self._count = 0
         self._last_sketch: tuple[bytes | None, Any] = None, None
@@ -81,37 +78,28 @@ class View:
         one. *own_names* returns which values of its item are the page's title or headline, and
         their marks.
         """
-        objections = self._objections(record, own_names)
-
-        def counts(number: int) -> bool:
-            if number in self._ended or number in apart_from:
-                return False
-            return number < older_than or number not in self._claims
-
-        search = Search(counts, self._claims, objections)
-        candidates = []
-        if record.digest:
-            candidates = self._equal.with_equal_text(
-                record, lambda: objections.keys.difference(own_names())
-            )
-
-        def same() -> Match | None:
-            if not candidates or not self._rule.demands or record.evidence is None:
-                return None
-            return self._equal.with_equal_view(record, search.is_same)
+        search = self._search(
+            record,
+            own_names=own_names,
+            counts=lambda number: (
+                number not in self._ended
+                and number not in apart_from
+                and (number < older_than or number not in self._claims)
+            ),
+        )
 
         def near() -> Match | None:
-            pages = self._scopes.get(record.scope)
-            if pages is None:
+            if record.scope not in self._scopes:
                 return None
-            return search.nearest(partial(pages.query, self._sketch(record)))
+            query = partial(self._scopes[record.scope].query, self._sketch(record))
+            return search.nearest(query, is_exact=False)
 
-        finding = self._rule.judge(record, lambda: search.first_equal(candidates), near, same)
+        finding = self._rule.judge(record, lambda: self._equal.original_of(record, search), near)
         if finding.kind is not Kind.NEW:
             return Look(finding)
         if search.open_numbers:
             return Look(finding, self._claims[min(search.open_numbers)])
-        return Look(finding, None, *objections.first)
+        return Look(finding, None, *search.first)
 
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that is met: those of many say nothing."""
@@ -126,8 +114,7 @@ class View:
         It is farther than the threshold and no farther than *within*; ``None`` if there is none.
         What is found beyond the threshold depends on the index: all with fingerprints, else a part.
         """
-        index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
-        return index.nearest_beyond(
+        return self._scope(scope).index.nearest_beyond(
             map(self._sketch, records),
             within,
             lambda number: number not in self._ended and number not in self._claims,
@@ -135,20 +122,16 @@ class View:
 
     def objection_to(self, record: PageRecord, number: int) -> Objection | None:
         """Return what would speak against dropping *record* for page *number*, if texts matched."""
-        asked = self._objections(record, dict)
-        asked.against(number, is_exact=False)
-        return asked.first[0]
+        return self._search(record).objection(number, is_exact=False)
 
-    def _objections(self, record: PageRecord, own_names: OwnNames) -> Objections:
-        return Objections(
+    def _search(self, record: PageRecord, **others: Any) -> Search:
+        return Search(
             self._rule,
-            self._evidence,
+            self._pages,
             self._names,
-            self._items,
-            self._claims,
             record,
-            own_names,
             finds_parts=self._method.finds_parts,
+            **others,
         )
 
     def apply(self, events: Iterable[Event]) -> list[Claim]:
@@ -177,15 +160,13 @@ class View:
         self._claims[number] = claim
         self.claims_so_far += 1
         self._equal.add(record, number)
-        if self._rule.demands:
-            self._evidence.add(number, record.tokens, record.evidence)
         if not self._rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)
 
     def commit(self, claim: Claim) -> None:
         """The page of *claim* is stored, with its items: what it replaces counts no more."""
         del self._claims[claim.number]
-        self._items.add(claim.number, claim.items)
+        self._pages.add(claim)
         if claim.record.item not in claim.items:  # first: it may say what the others say
             self._equal.discard_item(claim.record, claim.number)
         for item in claim.items:
@@ -207,16 +188,15 @@ class View:
         claim = self._claims.pop(claimed.number, None)
         if claim is None:
             claim = Claim(claimed)
-            claim.items = self._items.of(claimed.number)
+            claim.items = self._pages.items(claimed.number)
             claim.end(is_stored=True)
             self._count -= 1
         self._discard(claimed.record, claimed.number)
         return claim
 
     def _discard(self, record: PageRecord, number: int) -> None:
-        self._equal.discard(record, number, self._items.of(number))
-        self._items.discard(number)
-        self._evidence.discard(number)
+        self._equal.discard(record, number, self._pages.items(number))
+        self._pages.discard(number)
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
 
@@ -228,10 +208,8 @@ class View:
         replaced = set(pages.replaced) - self._ended
         self._ended |= replaced
         self._count += len(pages.numbers) - len(replaced)
-        self._items.add_many(pages.numbers, pages.items)
+        self._pages.add_many(pages)
         if self._rule.demands:
-            has = pages.has_evidence
-            self._evidence.add_many(pages.numbers[has], pages.tokens[has], pages.evidence)
             # Of as many pages as are enough to tell what many share.
             for key, evidence in pages.keys_with_evidence():
                 self._names.learn(host(key), evidence)
@@ -251,7 +229,8 @@ class View:
     ) -> None:
         """Add the sketches of pages of one *scope*, some only when its loader is finished."""
         index = self._scope(scope)
-        if scope not in self._loaders and index.has_room_for(len(sketches)):
+        # Of scopes that somebody has told, there may be many of few pages each.
+        if scope and scope not in self._loaders and index.has_room_for(len(sketches)):
             for number, sketch in zip(numbers, sketches, strict=True):
                 index.add(self._method.from_bytes(sketch), int(number))
             return
@@ -261,8 +240,7 @@ class View:
 
     def items_of(self, number: int) -> list[bytes]:
         """Return what each item of page *number* says, as far as that is known."""
-        claim = self._claims.get(number)
-        return claim.items if claim else self._items.of(number)
+        return self._pages.items(number)
 
     @property
     def open_claims(self) -> list[Claim]:
@@ -274,11 +252,9 @@ class View:
         return number in self._ended
 
     def _scope(self, scope: str) -> ScopeIndex:
-        pages = self._scopes.get(scope)
-        if pages is None:
-            # Any other may be one of many of few pages each.
-            pages = self._scopes[scope] = ScopeIndex(self._method, begins_small=scope != "")
-        return pages
+        if scope not in self._scopes:
+            self._scopes[scope] = ScopeIndex(self._method)
+        return self._scopes[scope]
 
     def _sketch(self, record: PageRecord) -> Any:
         # What is added was mostly looked for just before, and an index knows the object again.
@@ -295,4 +271,4 @@ class View:
     def nbytes(self) -> int:
         """The memory that the pages take, in bytes."""
         scopes = sum(pages.nbytes for pages in self._scopes.values())
-        return self._equal.nbytes + self._items.nbytes + self._evidence.nbytes + scopes
+        return self._equal.nbytes + self._pages.nbytes + scopes

@@ -1,26 +1,126 @@
-"""URL, language and item -> the name of the set of pages that a page is compared with."""
+"""Which pages a page is compared with: URL, language and item -> the name of a set of pages."""
 
-import importlib
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
 from dedup.limits import LONGEST_SCOPE, shorten_url
-from dedup.scopes.parts import PARTS, Field
-from dedup.scopes.scope_names import OF_ITEM
+from dedup.text import LONGEST_URL
 
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+
+def crawl(url: str) -> str:
+    """Return "": every page of the crawl is compared with every other."""
+    return ""
+
+
+def host(url: str) -> str:
+    """Return the host of *url* in lower case, with a port that is not the scheme's default.
+
+    "" if there is none.
+
+    >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
+    ('docs.example.co.uk:8080', 'example.com')
+    """
+    # What follows the third slash is of no account; without it, many URLs are one.
+    return _host_of("/".join(url[:LONGEST_URL].split("/", 3)[:3]))
+
+
+def domain(url: str) -> str:
+    """Return the registered domain of *url*, or its host where it has none (an IP address).
+
+    >>> domain("https://docs.example.co.uk:8080/a"), domain("http://127.0.0.1:8080/")
+    ('example.co.uk', '127.0.0.1')
+    """
+    name = _parse(url).hostname or ""
+    return _extract_domain()(name).top_domain_under_public_suffix or name
+
+
+def language(language: str | None) -> str:
+    """Return the language of a page without its region and script; "" where it is unknown.
+
+    >>> language("zh-Hant-TW"), language("EN_us"), language(None)
+    ('zh', 'en', '')
+    """
+    primary = (language or "").replace("_", "-").partition("-")[0].strip().lower()
+    return primary.encode("ascii", "ignore").decode()[:LONGEST_LANGUAGE]
+
+
+@dataclass(frozen=True)
+class Field:
+    """The value of a field of the item; of a field within another by its path: "offer.sku"."""
+
+    name: str
+
+    def __call__(self, item: Mapping[str, Any]) -> Any:
+        """Return the value, ``None`` if there is none or it is empty."""
+        value: Any = item.get(self.name)
+        if value is None:
+            value = item
+            for name in self.name.split("."):
+                is_mapping = isinstance(value, Mapping)
+                value = value.get(name) if is_mapping else getattr(value, name, None)
+        return None if _is_empty(value) else value
+
+
+LONGEST_LANGUAGE = 8
+"""Characters of a primary language subtag (BCP 47)."""
+PARTS: dict[str, Callable[..., Any]] = {
+    "crawl": crawl, "domain": domain, "host": host, "language": language,
+}  # fmt: skip
+"""The parts that have short names."""
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, Collection) and not isinstance(value, bytes):
+        return all(map(_is_empty, value))
+    return value is None or value != value  # not a number: what tables have for nothing
+
+
+@lru_cache(maxsize=1024)
+def _host_of(root: str) -> str:
+    parts = _parse(root)
+    name = parts.netloc.rpartition("@")[2].lower()
+    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
+
+
+def _parse(url: str) -> SplitResult:
+    try:
+        return urlsplit(url[:LONGEST_URL])
+    except ValueError:  # such as an unclosed bracket in the host
+        return SplitResult("", "", "", "", "")
+
+
+@cache
+def _extract_domain() -> "TLDExtract":
+    from tldextract import TLDExtract
+
+    # With the package's own list of suffixes: no download, no cache on disk.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+
+OF_ITEM = "item "
+"""With it begins the name of a scope that an item told."""
 _FIELD = "field:"
-_ARGUMENTS = ("url", "language", "item")
-_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _CHOICES = (
     f"must be {' or '.join(map(repr, PARTS))} or 'field:NAME', the import path of a function, "
     "or several of these"
@@ -126,6 +226,19 @@ def is_scope_name(name: str) -> bool:
     )
 
 
+def are_versions(scope: str, other: str) -> bool:
+    """Return whether a page under the same key in the *other* scope is a version of one in *scope*.
+
+    The items of a page that have scopes of their own stand for different contents.
+    """
+    return not is_of_item(scope) or scope == other
+
+
+def is_of_item(scope: str) -> bool:
+    """Return whether an item told the name *scope*: its page has others, too."""
+    return scope.startswith(OF_ITEM)
+
+
 def _part_named(name: str) -> Callable[..., Any]:
     """Return the part with a short *name*, that of a field, or that at an import path."""
     if name in PARTS:
@@ -137,16 +250,14 @@ def _part_named(name: str) -> Callable[..., Any]:
     choices = [f"{kind}:"] if colon and not kind else [*PARTS, _FIELD]
     if near := get_close_matches(kind + colon, choices, 1):
         error += f"; did you mean {near[0] + (rest or 'NAME' if near[0] == _FIELD else '')!r}?"
-    module, _, attribute = name.rpartition(".")
-    if not module or colon:
+    if "." not in name or colon:
         raise ValueError(error)
     try:
-        part = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, TypeError, ValueError) as cause:
+        part = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as cause:
         raise ValueError(f"{error}: {cause}") from cause
     except Exception as cause:  # whatever the module does when it is imported
-        told = f"{module} raises {type(cause).__name__}: {cause}"
-        raise ValueError(f"{error}: {told}") from cause
+        raise ValueError(f"{error}: it raises {type(cause).__name__}: {cause}") from cause
     if not callable(part):
         raise ValueError(f"{error}, which is no function")
     return part  # type: ignore[no-any-return]
@@ -173,21 +284,14 @@ def _name_of(part: Any) -> str:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{part.__module__}.{name}: {error}") from error
     path = f"{part.__module__}.{name}"
-    if not _is_at(part, path):
-        raise ValueError(
-            "must be a function of a module, which can be imported by its name, and no method or "
-            f"function within another, got {path!r}"
-        )
-    return path
-
-
-def _is_at(part: Any, path: str) -> bool:
-    """Return whether *part* is what is imported from *path*."""
-    module, _, attribute = path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), attribute, None) is part
-    except (ImportError, ValueError):
-        return False
+    with suppress(ImportError, AttributeError, ValueError):
+        module, _, attribute = path.rpartition(".")
+        if getattr(import_module(module), attribute) is part:
+            return path
+    raise ValueError(
+        "must be a function of a module, which can be imported by its name, and no method or "
+        f"function within another, got {path!r}"
+    )
 
 
 @cache
@@ -196,13 +300,18 @@ def _arguments_of(part: Callable[..., Any]) -> tuple[str, ...]:
     if inspect.iscoroutinefunction(part):
         raise ValueError("may not be async")
     found = []
-    for name, parameter in inspect.signature(
-        part.__call__ if isinstance(part, Field) else part
-    ).parameters.items():
-        has_default = parameter.default is not inspect.Parameter.empty
-        if name in _ARGUMENTS and parameter.kind in _BY_NAME:
+    signature = inspect.signature(part.__call__ if isinstance(part, Field) else part)
+    for name, parameter in signature.parameters.items():
+        kind = parameter.kind
+        if name in ("url", "language", "item") and kind in (
+            kind.POSITIONAL_OR_KEYWORD,
+            kind.KEYWORD_ONLY,
+        ):
             found.append(name)
-        elif not has_default and parameter.kind not in _REST:
+        elif parameter.default is parameter.empty and kind not in (
+            kind.VAR_POSITIONAL,
+            kind.VAR_KEYWORD,
+        ):
             raise ValueError(f"may take url, language and item, by these names, and not {name!r}")
     if not found:
         raise ValueError("must take url, language or item, by these names")

@@ -14,7 +14,7 @@ from dedup.rule import MOST_OBJECTIONS, Kind, Rule, Witness
 from dedup.scan.outcome import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
-from dedup.view import objections as module
+from dedup.view import search as module
 
 METHOD = SimHash()
 EVIDENCE = st.builds(
