@@ -41,7 +41,7 @@ def main() -> int:
     return 0
 
 
-reader = PageReader(EXTRACTORS["trafilatura"], SimHash())
+reader = PageReader(EXTRACTORS["trafilatura"], SimHash(), with_sequences=True)
 
 
 def seconds(html: str, rounds: int) -> tuple[float, float, float]:
@@ -50,7 +50,7 @@ def seconds(html: str, rounds: int) -> tuple[float, float, float]:
     readers: list[Callable[[], object]] = [
         lambda: trafilatura.extract(html, fast=True, include_comments=False),
         lambda: own.extract(html, fast=True, include_comments=False),
-        lambda: pickle.dumps(reader.read_html(html, 0)),
+        lambda: pickle.dumps(reader.read_html(html)),
     ]
     assert readers[0]() == readers[1](), html
     times: list[list[float]] = [[], [], []]

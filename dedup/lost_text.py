@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.arrays import Array, sort_runs
+from dedup.arrays import sort_runs
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.methods.shingles import shingle_hashes_of
 from dedup.text import Document
@@ -46,7 +46,7 @@ class Sequences(NamedTuple):
         """Return them with the sample that so many *halvings* leave, if they are more."""
         if halvings <= self.halvings:
             return self
-        below = _count_below(np.frombuffer(self.sample, "<u8"), _ALL >> halvings)
+        below = np.searchsorted(np.frombuffer(self.sample, "<u8"), np.uint64(_ALL >> halvings))
         return self._replace(halvings=halvings, sample=self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:
@@ -68,26 +68,18 @@ class Sequences(NamedTuple):
 _HEAD = Struct("<IB")
 
 
-def sequences_of(
-    documents: Sequence[Document], halvings: int = 0, hashing: Hashing = PLAIN
-) -> list[Sequences]:
-    """Return the sequences of each text; together, they take less time than one by one."""
+def sequences_of(documents: Sequence[Document], hashing: Hashing = PLAIN) -> list[Sequences]:
+    """Return all sequences of each text; together, they take less time than one by one."""
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
     # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
     hashes = mix(shingles ^ _SALT)
     firsts, different = sort_runs(hashes, counts)
-    hashes = hashes[firsts]
-    sampled = np.flatnonzero(hashes <= np.uint64((_ALL >> halvings) - 1))
-    data = hashes[sampled].astype("<u8").tobytes()
-    ends = (8 * np.searchsorted(sampled, np.cumsum(different))).tolist()
+    data = hashes[firsts].astype("<u8").tobytes()
+    ends = (8 * np.cumsum(different)).tolist()
     return [
-        Sequences(count, halvings, data[start:end])
+        Sequences(count, 0, data[start:end])
         for count, start, end in zip(different.tolist(), [0, *ends], ends, strict=False)
     ]
-
-
-def _count_below(hashes: Array, threshold: int) -> int:
-    return int(np.searchsorted(hashes, np.uint64(threshold - 1), side="right"))
 
 
 class LostText(NamedTuple):
@@ -263,43 +255,17 @@ class SampleSize:
         """Create it for no texts."""
         self._most = most
         self.halvings = 0
-        self._size = 0
         self._hashes = bytearray()
-        # Without those, after 0, 1, ..., 63 halvings.
-        self._sizes = np.zeros(64, np.int64)
 
     def add(self, sequences: Sequences) -> Sequences:
         """Take note of a text; return of its sequences what is in the sample then."""
         own = sequences.thinned(self.halvings)
         self._hashes += own.sample
-        self._size += own.sampled
-        while self._size > self._most:
-            self._count()
+        while len(self._hashes) > 8 * self._most:
             self.halvings += 1
-            self._size = int(self._sizes[self.halvings])
+            hashes = np.frombuffer(bytes(self._hashes), "<u8")
+            self._hashes[:] = hashes[hashes < np.uint64(_ALL >> self.halvings)].tobytes()
         return own.thinned(self.halvings)
-
-    def sizes(self) -> list[int]:
-        """Return how large the sample would be if it were halved 0, 1, ..., 63 times in all.
-
-        Where it has been halved more often than that, there are more than *most*.
-        """
-        self._count()
-        return self._sizes.tolist()
-
-    def _count(self) -> None:
-        hashes = np.sort(np.frombuffer(bytes(self._hashes), "<u8"))
-        self._sizes += np.searchsorted(hashes, _HIGHEST, side="right")
-        self._hashes.clear()
-
-
-_HIGHEST = np.array([(_ALL >> halvings) - 1 for halvings in range(64)], np.uint64)
-
-
-def halvings_of_all(sizes: Iterable[Sequence[int]], most: int = SEQUENCES_OF_A_SAMPLE) -> int:
-    """Return the halvings of a sample of all texts, from the `SampleSize.sizes` of its parts."""
-    totals = enumerate(map(sum, zip(*sizes, strict=True)))
-    return next((halvings for halvings, total in totals if total <= most), 0)
 
 
 def lost_with(

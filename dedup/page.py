@@ -24,8 +24,8 @@ from dedup.words import Documents
 class Page:
     """A page as it was read: its record, still without key and scope, and its text.
 
-    *text* is ``None`` where it was not kept; *sequences* are those of the text, if a sample of them
-    was wanted; *seconds* is what each stage took.
+    *text* is ``None`` where it was not kept; *sequences* are those of the text, if they were
+    wanted; *seconds* is what each stage took.
     """
 
     record: PageRecord
@@ -47,24 +47,25 @@ class Page:
 
 
 class PageReader:
-    """Reads pages with one extractor and one method.
+    """Reads pages with one extractor and one method."""
 
-    *halvings*: the sample of the 3-word `Sequences` that is wanted, ``None`` for none.
-    """
-
-    def __init__(self, extractor: Extractor, method: Method) -> None:
+    def __init__(
+        self, extractor: Extractor, method: Method, *, with_sequences: bool = False
+    ) -> None:
+        """Create it; *with_sequences*: the 3-word `Sequences` of texts are wanted, too."""
         self._extractor = extractor
         self._method = method
+        self._with_sequences = with_sequences
 
     def warm_up(self) -> None:
         """Read a sample page, so that what extractor and method import is there; takes a second."""
         self.read_html("<html><body><p>A sample page.</p>")
 
-    def read_html(self, html: str, halvings: int | None = None) -> Page:
+    def read_html(self, html: str) -> Page:
         """Return the page of a whole HTML document."""
-        return self._page(lambda: _check(self._extractor(without_surrogates(html))), halvings)
+        return self._page(lambda: _check(self._extractor(without_surrogates(html))))
 
-    def read_texts(self, texts: Sequence[str], halvings: int | None = None) -> list[Page]:
+    def read_texts(self, texts: Sequence[str]) -> list[Page]:
         """Return the pages of main texts; together, they take less time than one by one."""
         documents = self._method.documents([without_surrogates(text) for text in texts])
         sketches = self._method.sketches(documents)
@@ -74,17 +75,15 @@ class PageReader:
                 documents.words.counts.tolist(),
                 documents,
                 sketches,
-                self._sequences(documents, halvings),
+                self._sequences(documents),
                 strict=True,
             )
         ]
 
-    def _sequences(
-        self, documents: Sequence[Document], halvings: int | None
-    ) -> Sequence[Sequences | None]:
-        if halvings is None:
-            return [None] * len(documents)
-        return sequences_of(documents, halvings, self._method.hashing)
+    def _sequences(self, documents: Sequence[Document]) -> Sequence[Sequences | None]:
+        if self._with_sequences:
+            return sequences_of(documents, self._method.hashing)
+        return [None] * len(documents)
 
     def _record(
         self, tokens: int, document: Document, sketch: Any, evidence: Evidence | None = None
@@ -96,11 +95,11 @@ class PageReader:
             evidence=None if evidence is None else evidence.to_bytes(),
         )
 
-    def read_field(self, value: str, halvings: int | None = None) -> Page:
+    def read_field(self, value: str) -> Page:
         """Return the page of an item's field: of what `extracted_of` takes."""
-        return self._page(lambda: extracted_of(value, self._extractor), halvings)
+        return self._page(lambda: extracted_of(value, self._extractor))
 
-    def _page(self, extract: Callable[[], Extraction], halvings: int | None) -> Page:
+    def _page(self, extract: Callable[[], Extraction]) -> Page:
         seconds: dict[str, float] = {}
         with _time(seconds, "extraction"):
             extracted = extract()
@@ -111,7 +110,7 @@ class PageReader:
         with _time(seconds, "sketch"):
             [sketch] = self._method.sketches(documents)
             record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
-            [sequences] = self._sequences(documents, halvings)
+            [sequences] = self._sequences(documents)
         title, language = extracted.title, extracted.language
         return Page(record, extracted.text, title, language, sequences, seconds)
 

@@ -40,6 +40,12 @@ class ReadRecord(NamedTuple):
     sequences: Sequences | None = None
     canonical: str | None = None
 
+    def thinned(self, halvings: int) -> "ReadRecord":
+        """Return a copy with so much of the sequences, see `Sequences.thinned`."""
+        if not halvings or not self.sequences:
+            return self
+        return self._replace(sequences=self.sequences.thinned(halvings))
+
     def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
         if self.error is None and self.unread is None:
@@ -62,42 +68,38 @@ class RecordReader:
         scope: Scope | None = None,
         *,
         page_timeout: float = 30.0,
+        with_sequences: bool = True,
     ) -> None:
         """Create it; *scope* says where records are compared, by default all with all.
 
         Records of crawls are compared as the crawl did by default. *page_timeout*: the seconds
-        after which a page of HTML is given up.
+        after which a page of HTML is given up. *with_sequences*: as of a `PageReader`.
         """
         self.format = format_
         self.method = method
         self.scope = scope
         self.page_timeout = page_timeout
-        self._pages = PageReader(extractor, method)
+        self._pages = PageReader(extractor, method, with_sequences=with_sequences)
         self._fields = FieldReader(method) if format_.fields.is_object else None
 
     def warm_up(self) -> None:
         if self.format.has_html:
             self._pages.warm_up()
 
-    def read(self, raws: Sequence[Any], halvings: int | None = 0) -> list[ReadRecord]:
-        """Return what the records of *raws* are reduced to, in their order.
-
-        *halvings*: the sample of their `Sequences` that is wanted, ``None`` for none.
-        """
+    def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
+        """Return what the records of *raws* are reduced to, in their order."""
         parsed = [self._parse(raw) for raw in raws]
         if self._fields:
             return self._read_fields(parsed, self._fields)
         records = [record for record in parsed if isinstance(record, Record)]
         texts = [record.content or "" for record in records if not record.is_html]
-        pages = iter(self._pages.read_texts(texts, halvings))
+        pages = iter(self._pages.read_texts(texts))
         return [
             ReadRecord(error=shorten(str(record)))
             if isinstance(record, RecordError)
             else self._read_record(
                 record,
-                self._pages.read_html(record.content or "", halvings)
-                if record.is_html
-                else next(pages),
+                self._pages.read_html(record.content or "") if record.is_html else next(pages),
             )
             for record in parsed
         ]
@@ -187,7 +189,6 @@ class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]
-    halvings: int | None = 0
 
     def run(self, reader: RecordReader) -> list[ReadRecord]:
-        return reader.read(self.raws, self.halvings)
+        return reader.read(self.raws)

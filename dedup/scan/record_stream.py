@@ -30,7 +30,7 @@ def all_records(
 ) -> Generator[list[ReadRecord], None, None]:
     """Yield all records in order: those that *saved* has, then those that are read now.
 
-    *halvings* tells which sample of the sequences is wanted of the next records.
+    *halvings* tells how much of the sequences of the next records is to be kept.
     """
     number = 0
     for records in saved.read_records() if saved else ():
@@ -42,8 +42,9 @@ def all_records(
         workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
     raws = islice(reader.format.raw_records(), number, None)
     with pool_for(reader, workers, has_html=reader.format.has_html) as pool:
-        for pairs in read_raws(raws, pool, workers, halvings, has_html=reader.format.has_html):
-            records = [read.with_place(raw) for raw, read in pairs]
+        for pairs in read_raws(raws, pool, workers, has_html=reader.format.has_html):
+            kept = halvings()
+            records = [read.with_place(raw).thinned(kept) for raw, read in pairs]
             if saved:
                 saved.add(number + 1, records)
             number += len(records)
@@ -74,7 +75,6 @@ def read_raws(
     raws: Iterator[RawRecord],
     pool: Pool,
     workers: int,
-    halvings: Callable[[], int | None],
     *,
     has_html: bool,
 ) -> Iterator[list[tuple[RawRecord, ReadRecord]]]:
@@ -88,11 +88,11 @@ def read_raws(
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]
-            under_way.append((batch, pool.submit(ReadTask(data, halvings()))))
+            under_way.append((batch, pool.submit(ReadTask(data))))
         if not under_way:
             return
         batch, future = under_way.popleft()
-        read = iter(_result(future, batch, pool, halvings()))
+        read = iter(_result(future, batch, pool))
         yield [
             (raw, next(read) if raw.error is None else ReadRecord(error=shorten(raw.error)))
             for raw in batch
@@ -113,7 +113,7 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
 
 
 def _result(
-    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int | None
+    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool
 ) -> list[ReadRecord]:
     """Return what was read of *batch*: one by one where reading all of it at once fails."""
     try:
@@ -127,5 +127,5 @@ def _result(
         result
         for raw in batch
         if raw.error is None
-        for result in _result(pool.submit(ReadTask([raw.data], halvings)), [raw], pool, halvings)
+        for result in _result(pool.submit(ReadTask([raw.data])), [raw], pool)
     ]

@@ -94,15 +94,13 @@ class BodyReader:
         if future := self._being_read.get(key):
             return self._repeated(await result_of(future))
         start = perf_counter()
-        future = self._being_read[key] = self._pool.submit(
-            Task("html", response.text, self._halvings())
-        )
+        future = self._being_read[key] = self._pool.submit(Task("html", response.text))
         try:
             page = await self._result(future, start)
             packed = self._read[key] = _pack(page)
             self._nbytes += getsizeof(key) + getsizeof(packed)
             if page.sequences:
-                self._remember(key, page.sequences)
+                self._remember(key, page.sequences.thinned(self._halvings()))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._unreadable[key] = error.cause, str(error)[:200]
@@ -153,7 +151,7 @@ class BodyReader:
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
         start = perf_counter()
-        future = self._pool.submit(Task("field", value, self._halvings()))
+        future = self._pool.submit(Task("field", value))
         return await self._result(future, start)
 
     async def read_again(self, response: HtmlResponse) -> Page:

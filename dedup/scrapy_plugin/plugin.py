@@ -103,13 +103,17 @@ class Extension:
 
     def _build(self, settings: DedupSettings, crawler: "Crawler") -> None:
         assert crawler.stats
-        reader = PageReader(settings.extractor, settings.method)
+        self.reporting = Reporting(settings, crawler.stats)
+        reader = PageReader(
+            settings.extractor,
+            settings.method,
+            with_sequences=self.reporting.losses is not None,
+        )
         self.pool = (
             WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
             if settings.workers
             else InlinePool(reader)
         )
-        self.reporting = Reporting(settings, crawler.stats)
         summary = self.summary = self.reporting.summary
         notices = self.notices = Notices(summary.count)
         self.feeds = Feeds(crawler, notices)

@@ -31,9 +31,9 @@ class Reporting:
             min_tokens=settings.min_tokens,
         )
 
-    def halvings(self) -> int | None:
-        """Return how much of each text is sampled for lost text; ``None`` for nothing."""
-        return self.losses.halvings if self.losses else None
+    def halvings(self) -> int:
+        """Return how much of the sequences of a text is to be kept for what is lost."""
+        return self.losses.halvings if self.losses else 0
 
     def close(self) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed

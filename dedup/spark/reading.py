@@ -119,7 +119,7 @@ class RowReader:
         has_html = format_.has_html
         with pool_for(self.reader, 1, has_html=has_html) as pool:
             for part in slices(batches, _ROWS_AT_ONCE):
-                pairs = read_raws(data_of(part), pool, 1, lambda: None, has_html=has_html)
+                pairs = read_raws(data_of(part), pool, 1, has_html=has_html)
                 yield part, [read for _, read in chain.from_iterable(pairs)]
 
     def _row(self, read: ReadRecord) -> tuple[Any, ...]:

@@ -93,7 +93,9 @@ def reader_of(
         },
     )
     rows = Rows(fields)
-    reader = RecordReader(rows, method, extract, where, page_timeout=page_timeout)
+    reader = RecordReader(
+        rows, method, extract, where, page_timeout=page_timeout, with_sequences=False
+    )
     return RowReader(reader, preference, made_with)
 
 

@@ -31,11 +31,10 @@ class Task:
 
     kind: Literal["html", "field"]
     content: str
-    halvings: int | None = None
 
     def run(self, reader: PageReader) -> Page:
         read = reader.read_html if self.kind == "html" else reader.read_field
-        return read(self.content, self.halvings)
+        return read(self.content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Crawl:
     def page(self, number, more=""):
         words = [f"w{number}x{place}" for place in range(52)]
         document = Document(" ".join([*words, *more.split()]))
-        [sequences] = sequences_of([document], self.losses.halvings)
+        [sequences] = sequences_of([document])
         return Page(PageRecord(), sequences=sequences)
 
     def claim(self, number, url, more=""):

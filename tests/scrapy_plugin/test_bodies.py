@@ -25,7 +25,7 @@ class Reading:
     """Reads pages, and counts those whose bodies were seen before."""
 
     def __init__(self):
-        pool = InlinePool(PageReader(EXTRACTORS["trafilatura"], SimHash()))
+        pool = InlinePool(PageReader(EXTRACTORS["trafilatura"], SimHash(), with_sequences=True))
         pool.start()
         self.counts = Counter()
         summary = SimpleNamespace(count=self.count, record_time=lambda stage, seconds: None)

@@ -158,7 +158,7 @@ def check(method, columns, told):
         record = told.records[number]
         told.view.learn_names(record)
         assert view.has_ended(number) == told.view.has_ended(number)
-        assert view._evidence.get(number) == told.view._evidence.get(number)
+        assert view._pages.witness(number) == told.view._pages.witness(number)
         assert view.items_of(number) == told.view.items_of(number)
     assert list(view._names._met.items()) == list(told.view._names._met.items())
     for record in told.records.values():
