@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import monotonic
@@ -58,16 +58,14 @@ class Checkpoints:
         feeds: Feeds,
         outage: StoreOutage,
         notices: Notices,
-        count: Callable[[str], object],
     ) -> None:
-        """Create it; *count* is called with the names of counters."""
         self._detector = detector
         self._store = detector.store
         self._follower = detector.follower
         self._feeds = feeds
         self._outage = outage
         self._notices = notices
-        self._count = count
+        self._count = notices.count
         self._waits_for_feeds = settings.index.commit == "stored"
         self._drops_unchanged = settings.action == "drop" and not settings.revisits.are_kept
         # Never contended, so that no event loop is needed, unless the store waits.

@@ -1,12 +1,12 @@
 """Why a crawl ends before it has met all pages: nothing is new any more, or the store is down."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
 from dedup.logs import get_logger
 from dedup.rule import Kind, Verdict
+from dedup.scrapy_plugin.notices import Notices
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -51,11 +51,11 @@ class Closing:
 class StoreOutage:
     """Whether the store is out of reach now: then nobody knows what other crawls have stored."""
 
-    def __init__(self, policy: str, crawler: "Crawler", count: Callable[[str], object]) -> None:
-        """Create it; *policy*: "keep" or "stop". *count* is called with the names of counters."""
+    def __init__(self, policy: str, crawler: "Crawler", notices: Notices) -> None:
+        """Create it; *policy*: "keep" or "stop"."""
         self._policy = policy
         self._crawler = crawler
-        self._count = count
+        self._notices = notices
         self._is_under_way = self._is_stopped = False
 
     def begin(self, error: Exception) -> None:
@@ -63,7 +63,7 @@ class StoreOutage:
         if self._is_under_way:
             return
         self._is_under_way = True
-        self._count("store/outages")
+        self._notices.count("store/outages")
         logger.warning("%s; %s (store_down of DEDUP_INDEX)", error, _CONSEQUENCES[self._policy])
         if self._policy == "stop" and not self._is_stopped:
             self._is_stopped = True

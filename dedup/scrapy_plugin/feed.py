@@ -16,10 +16,7 @@ from typing import Any
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 
-from dedup.logs import get_logger
 from dedup.scrapy_plugin.feed_mending import LINES, has_content, has_format, is_mendable, mend
-
-logger = get_logger(__name__)
 
 # The format allows one document a file.
 _DOCUMENTS = (exporters.JsonItemExporter, exporters.XmlItemExporter)
@@ -77,7 +74,7 @@ class Feed:
         # Whether the last crawl that wrote to the file did not end.
         self._is_torn = self._mark is not None and self._mark.exists()
         self._is_appended_to = self._will_be_appended_to()
-        self._is_checked = self._is_to_be_mended = False
+        self._is_to_be_mended = False
         # How the slot was before the item; no size if its file cannot be cut to it.
         self._items = 0
         self._exporter: Any = None
@@ -100,7 +97,7 @@ class Feed:
         return bool(is_open) and not os.fstat(self._file.fileno()).st_nlink
 
     def check(self) -> None:
-        """Raise TornFeedError if nobody could read what is appended; warn if few can."""
+        """Raise TornFeedError if nobody could read what is appended."""
         if self._is_torn and self._is_appended_to and not is_mendable(self.slot):
             raise TornFeedError(
                 f"{self.slot.uri} is not whole: a crawl that wrote to it was killed, or has not "
@@ -108,13 +105,11 @@ class Feed:
                 "(all but its end can still be used), or use another file for this crawl; if you "
                 f"know that it is whole, remove {self._mark}"
             )
-        if self._is_appended_to and not self._is_checked and has_format(self.slot, _DOCUMENTS):
-            logger.warning(
-                "Items are appended to %s as another document, and few readers accept two in one "
-                "file: use JSON lines or CSV, or a file of its own for each crawl",
-                self.slot.uri,
-            )
-        self._is_checked = True
+
+    @property
+    def adds_a_document(self) -> bool:
+        """Whether items follow the end of a document, such as JSON or XML."""
+        return self._is_appended_to and has_format(self.slot, _DOCUMENTS)
 
     def mark(self) -> None:
         """Have the next crawl know if this one does not end; raises OSError."""

@@ -98,10 +98,17 @@ class Feeds:
         """
         self._refuses_torn = True
         for slot in self._slots:
+            feed = self._feed_of(slot)
             try:
-                self._feed_of(slot).check()
+                feed.check()
             except TornFeedError as error:
                 self._refuse(TORN_FEED, str(error))
+            if feed.adds_a_document:
+                self._notices.tell_once(
+                    "Items are appended to %s as another document, and few readers accept two in "
+                    "one file: use JSON lines or CSV, or a file of its own for each crawl",
+                    slot.uri,
+                )
 
     def refuse_overwriting(self, why: str) -> None:
         """Raise CloseSpider if a local file with items is overwritten; warn of other feeds.

@@ -13,8 +13,8 @@ class Notices:
     """Warnings and failures, of which the log gets the first of each kind."""
 
     def __init__(self, count: Callable[[str], object]) -> None:
-        """Create it; *count* is called with the names of counters."""
-        self._count = count
+        self.count = count
+        """Counts something, by the name of a counter."""
         self._told: set[str] = set()
 
     def tell_once(self, message: str, *arguments: Any) -> None:
@@ -25,7 +25,7 @@ class Notices:
 
     def count_error(self, what: str, name: str) -> None:
         """Count the exception being handled, a fault of ours, and log the first of its type."""
-        self._count("errors")
+        self.count("errors")
         error = type(sys.exception()).__name__
         if error not in self._told:
             self._told.add(error)

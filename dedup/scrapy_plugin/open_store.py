@@ -130,9 +130,13 @@ async def read_store(detector: Detector, crawler: "Crawler") -> None:
     except BaseException as error:
         store.close()
         await store.disconnect()
-        if isinstance(error, LedgerError) or not isinstance(error, Exception):
+        if not isinstance(error, Exception):
             raise
-        # Whatever a method makes of bytes that are no sketch of its own.
-        raise store.damage_error(error) from error
+        # Else it is whatever a method makes of bytes that are no sketch of its own.
+        problem = error if isinstance(error, LedgerError) else store.damage_error(error)
+        if store.is_shared:
+            logger.error("The crawl does not start: %s", problem)
+        # Scrapy logs a traceback; without those of the client of a server.
+        raise problem.with_traceback(None) from None
     if len(detector):
         logger.info("%s knows %s of earlier crawls", store.name, count_of(len(detector), "page"))

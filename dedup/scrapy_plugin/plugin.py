@@ -128,7 +128,7 @@ class Extension:
             if believes and not settings.item_field
             else None
         )
-        outage = StoreOutage(settings.index.store_down, crawler, summary.count)
+        outage = StoreOutage(settings.index.store_down, crawler, notices)
         self.detector = detector = Detector(
             settings.method,
             settings.rule,
@@ -136,9 +136,7 @@ class Extension:
             several_a_key=settings.item_field is not None,
             count=summary.count,
         )
-        self.checkpoints = Checkpoints(
-            detector, settings, self.feeds, outage, notices, summary.count
-        )
+        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices)
         reservations = Reservations(
             limits.WAIT_TIMEOUT, settings.prefer or CLEAN_URLS, detector, summary, notices,
             self._join, outage, self.canonicals,
@@ -169,13 +167,7 @@ class Extension:
         """
         if self._is_read:
             return
-        try:
-            await read_store(self.detector, self._crawler)
-        except LedgerError as error:
-            if self.detector.store.is_shared:
-                logger.error("The crawl does not start: %s", error)
-            # Scrapy logs a traceback; without those of the client of a server.
-            raise error.with_traceback(None) from None
+        await read_store(self.detector, self._crawler)
         if self.reporting.losses and len(self.detector):
             self.reporting.losses.expect_past()
         self._is_read = True

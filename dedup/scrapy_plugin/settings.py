@@ -24,26 +24,8 @@ from dedup.preference import URL_CRITERIA, Preference
 from dedup.record_field import MadeWith
 from dedup.rule import Rule
 from dedup.scopes import Scope
-from dedup.scrapy_plugin.setting_values import (
-    FIELD_NAMES,
-    FILE,
-    FILLED_FIELDS,
-    FOLDER,
-    ITEM_FIELD,
-    LOG_LEVEL,
-    REVISITS,
-    STORE_PLACE,
-    Reader,
-    Revisits,
-    Setting,
-    SettingError,
-    StorePlace,
-    check_for_workers,
-    choice,
-    parse_distance,
-    switch,
-    whole_number,
-)
+from dedup.scrapy_plugin import setting_values as kinds
+from dedup.scrapy_plugin.setting_values import Reader, Setting, SettingError, StorePlace
 from dedup.search import index_for
 from dedup.suggestion import did_you_mean
 
@@ -92,24 +74,24 @@ class DedupSettings:
     method: Method
     """Made of DEDUP_METHOD and DEDUP_MAX_DISTANCE, with DEDUP_SECRET of the environment."""
     extractor: Annotated[Extractor, Setting("trafilatura", load_extractor, name_of)]
-    item_field: Annotated[str | None, ITEM_FIELD]
-    index: Annotated[StorePlace, STORE_PLACE]
-    workers: Annotated[int, whole_number(1)]
-    enabled: Annotated[bool, switch(True)]
-    min_tokens: Annotated[int, whole_number(20)]
-    evidence: Annotated[bool, switch(True)]
+    item_field: Annotated[str | None, kinds.ITEM_FIELD]
+    index: Annotated[StorePlace, kinds.STORE_PLACE]
+    workers: Annotated[int, kinds.whole_number(1)]
+    enabled: Annotated[bool, kinds.switch(True)]
+    min_tokens: Annotated[int, kinds.whole_number(20)]
+    evidence: Annotated[bool, kinds.switch(True)]
     scope: Annotated[Scope, Setting("crawl", Scope.of, lambda _given, scope: scope.name)]
-    action: Annotated[str, choice(("drop", "mark"))]
-    follow_duplicates: Annotated[bool, switch(True)]
-    fields: Annotated[Mapping[str, str], FILLED_FIELDS]
-    sketch_field: Annotated[str | None, ITEM_FIELD]
-    ignore_fields: Annotated[frozenset[str], FIELD_NAMES]
-    log_level: Annotated[str, LOG_LEVEL]
-    report: Annotated[Path | None, FOLDER]
-    revisits: Annotated[Revisits, REVISITS]
-    skip_urls: Annotated[bool, switch(False)]
-    close_unchanged: Annotated[int, whole_number(0)]
-    duplicates: Annotated[Path | None, FILE]
+    action: Annotated[str, kinds.choice(("drop", "mark"))]
+    follow_duplicates: Annotated[bool, kinds.switch(True)]
+    fields: Annotated[Mapping[str, str], kinds.FILLED_FIELDS]
+    sketch_field: Annotated[str | None, kinds.ITEM_FIELD]
+    ignore_fields: Annotated[frozenset[str], kinds.FIELD_NAMES]
+    log_level: Annotated[str, kinds.LOG_LEVEL]
+    report: Annotated[Path | None, kinds.FOLDER]
+    revisits: Annotated[kinds.Revisits, kinds.REVISITS]
+    skip_urls: Annotated[bool, kinds.switch(False)]
+    close_unchanged: Annotated[int, kinds.whole_number(0)]
+    duplicates: Annotated[Path | None, kinds.FILE]
     prefer: Annotated[
         Preference,
         Setting((), partial(load_preference, URL_CRITERIA), lambda _given, made: made.names),
@@ -163,8 +145,8 @@ class DedupSettings:
 
     def _check_together(self) -> None:
         if self.workers:
-            check_for_workers("DEDUP_METHOD", self.method)
-            check_for_workers("DEDUP_EXTRACTOR", self.extractor)
+            kinds.check_for_workers("DEDUP_METHOD", self.method)
+            kinds.check_for_workers("DEDUP_EXTRACTOR", self.extractor)
         of_page = "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page"
         for is_wrong, problem in (
             (
@@ -251,7 +233,7 @@ def _read_method(reader: Reader) -> Method:
     """Return the method that DEDUP_METHOD and DEDUP_MAX_DISTANCE describe, with the secret."""
     setting = Setting("simhash", MethodChoice.of, lambda _given, choice: choice.shown())
     choice: MethodChoice = reader.read("DEDUP_METHOD", setting)
-    distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, parse_distance))
+    distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, kinds.parse_distance))
     names = "DEDUP_METHOD"
     if distance is not None:
         names = "DEDUP_METHOD, DEDUP_MAX_DISTANCE"

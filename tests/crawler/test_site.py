@@ -1,13 +1,10 @@
 """The spider's arguments, on a site of the test's own."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from cases import each
-from crawls import ADDON, Crawl, logged
-from scrapy import signals
-from scrapy.crawler import AsyncCrawlerRunner
+from crawls import Crawl, crawl
 from texts import article, page
 from web import Answer, served
 
@@ -27,33 +24,7 @@ SITE: dict[str, Answer | str] = {
 
 
 def crawl_site(arguments: dict[str, str], **settings: Any) -> Crawl:
-    result = Crawl()
-
-    async def run() -> None:
-        runner = AsyncCrawlerRunner(
-            {
-                "TWISTED_REACTOR_ENABLED": False,
-                "ADDONS": ADDON,
-                "DEDUP_WORKERS": 0,
-                "DEDUP_FIELDS": DEDUP_FIELDS,
-                "LOG_ENABLED": False,
-                "TELNETCONSOLE_ENABLED": False,
-                "RETRY_ENABLED": False,
-                **settings,
-            }
-        )
-        crawler = runner.create_crawler(SiteSpider)
-
-        def scraped(item: Any) -> None:
-            result.items.append(dict(item))
-
-        crawler.signals.connect(scraped, signals.item_scraped)
-        await runner.crawl(crawler, **arguments)
-        result.stats = dict(crawler.stats.get_stats())
-
-    with logged(result.log):
-        asyncio.run(run())
-    return result
+    return crawl(SiteSpider, arguments=arguments, DEDUP_FIELDS=DEDUP_FIELDS, **settings)
 
 
 def paths(result: Crawl, url: str) -> set[str]:
@@ -67,26 +38,15 @@ def test_a_site_is_crawled_within_its_host_and_port_and_every_content_stored_onc
     assert result.stats["item_dropped_count"] == 1
 
 
-def test_robots_txt_is_obeyed_in_the_projects_settings():
+def test_items_are_pages_with_text_title_language_coverage_time_and_on_demand_html():
     with served(SITE) as url:
-        result = crawl_site({"url": url}, ROBOTSTXT_OBEY=True)
-    assert result.stats["robotstxt/forbidden"] == 1
-
-
-def test_items_are_pages_with_text_title_language_coverage_and_time():
-    with served(SITE) as url:
-        result = crawl_site({"url": url, "max_pages": "1"})
-    [item] = result.items
+        result = crawl_site({"url": url, "max_pages": "1", "save_html": "yes"})
+    item = dict(result.items[0])
     assert item.pop("fetched").endswith("+00:00")
     assert article(1)[:50] in item.pop("text")
     assert item.pop("canonical") is None
+    assert item.pop("html") == SITE["/"]
     assert item == {"url": url, "title": "A page", "language": "en", "coverage": 1.0}
-
-
-def test_html_is_saved_on_demand():
-    with served(SITE) as url:
-        result = crawl_site({"url": url, "max_pages": "1", "save_html": "yes"})
-    assert result.items[0]["html"] == SITE["/"]
 
 
 def test_the_number_of_pages_is_limited():
@@ -154,30 +114,37 @@ def test_robots_txt_is_asked_for_at_a_start_outside_the_domains():
     assert result.stats["robotstxt/forbidden"] == 1
 
 
-def test_domains_widen_the_crawl():
-    spider = SiteSpider(url="https://docs.example.com/", domains="example.com, example.org")
-    followed = {
-        "https://docs.example.com/a": True,
-        "https://docs.example.com:443/a": True,
-        "https://docs.example.com:8443/a": False,
-        "http://docs.example.com/a": False,
-        "https://www.example.com/a": True,
-        "https://example.org/a": True,
-        "https://badexample.org/a": False,
-        "https://[/a": False,
-    }
-    assert {url: spider._is_of_site(url) for url in followed} == followed
-
-
-def test_without_domains_a_crawl_stays_at_the_hosts_and_ports_of_its_urls():
-    spider = SiteSpider(url="docs.example.com,http://127.0.0.1:8080/")
-    followed = {
-        "https://docs.example.com/a": True,
-        "https://www.docs.example.com/a": False,
-        "http://127.0.0.1:8080/a": True,
-        "http://127.0.0.1/admin": False,
-    }
-    assert {url: spider._is_of_site(url) for url in followed} == followed
+@each(
+    ("arguments", "url", "is_followed"),
+    [
+        *(
+            ({"url": "https://docs.example.com/", "domains": "example.com, example.org"}, *row)
+            for row in (
+                ("https://docs.example.com/a", True),
+                ("https://docs.example.com:443/a", True),
+                ("https://docs.example.com:8443/a", False),
+                ("http://docs.example.com/a", False),
+                ("https://www.example.com/a", True),
+                ("https://example.org/a", True),
+                ("https://badexample.org/a", False),
+                ("https://[/a", False),
+            )
+        ),
+        *(
+            ({"url": "docs.example.com,http://127.0.0.1:8080/"}, *row)
+            for row in (
+                ("https://docs.example.com/a", True),
+                ("https://www.docs.example.com/a", False),
+                ("http://127.0.0.1:8080/a", True),
+                ("http://127.0.0.1/admin", False),
+            )
+        ),
+    ],
+)
+def test_a_crawl_stays_at_the_hosts_and_ports_of_its_urls_or_in_its_domains(
+    arguments: dict[str, str], url: str, is_followed: bool
+):
+    assert SiteSpider(**arguments)._is_of_site(url) is is_followed
 
 
 @each(

@@ -50,13 +50,15 @@ def crawl(
     keep_log: bool = True,
     keep_items: bool = True,
     limits: Mapping[str, float] = MappingProxyType({}),
+    arguments: Mapping[str, str] = MappingProxyType({}),
     **settings: Any,
 ) -> Crawl:
     """Run *spider* with dedup switched on, inline unless *settings* say otherwise.
 
     *keep_log*: keep all records, from DEBUG on, and with them all responses and items.
     *keep_items*: keep scraped and dropped items, and with that be somebody who may store them.
-    *limits*: what other values those of `dedup.scrapy_plugin.limits` have.
+    *limits*: what other values those of `dedup.scrapy_plugin.limits` have. *arguments* are those of
+    the spider.
     """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
@@ -89,7 +91,7 @@ def crawl(
         if keep_items:
             crawler.signals.connect(scraped, signals.item_scraped)
             crawler.signals.connect(dropped, signals.item_dropped)
-        await crawler.crawl_async()
+        await crawler.crawl_async(**arguments)
         result.stats = dict(crawler.stats.get_stats())
 
     with logged(result.log) if keep_log else nullcontext(), pytest.MonkeyPatch.context() as patch:

@@ -108,22 +108,6 @@ def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
     assert ends == [(1, "finished")]
 
 
-def test_two_interrupts_lose_no_content_because_of_dedup(tmp_path: Path):
-    """They are like a kill: requests under way are lost by Scrapy, so all is crawled again."""
-    found: dict[str, list[str]] = {}
-    with disturbed_crawl(tmp_path) as crawl:
-        process = crawl.start()
-        crawl.wait_for_pages(process, 40)
-        for _ in range(2):
-            os.kill(process.pid or 0, signal.SIGINT)
-            process.join(0.05)
-        assert crawl.end(process) is not None
-        assert 0 < len(crawl.stored()["jsonl"]) < CONTENTS
-        crawl.check_ledger(found, "after two interrupts")
-        crawl.finish(found)
-    assert found == {}
-
-
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
 
 
@@ -151,8 +135,9 @@ def fill(disk: Path) -> None:
             pass
 
 
-def crawl_while_the_disk_is_full(disk: Path, ledger: Path, feed: Path, url: str) -> Any:
-    """A crawl of the twelve pages; the disk is full from the third to the ninth item."""
+def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path):
+    """The disk is full from the third to the ninth item; then there is room again."""
+    ledger, feed = small_disk / "pages.sqlite", tmp_path / "pages.jsonl"
 
     class Filling:
         def __init__(self) -> None:
@@ -162,45 +147,22 @@ def crawl_while_the_disk_is_full(disk: Path, ledger: Path, feed: Path, url: str)
             async with self.lock:
                 name = item["url"].rpartition("/")[2]
                 if name == "2":
-                    fill(disk)
+                    fill(small_disk)
                 if name == "8":
-                    (disk / "filling").unlink()
+                    (small_disk / "filling").unlink()
                 await asyncio.sleep(0.06)
             return item
 
-    return crawl(
-        spider_over(*(url + path for path in SITE), parse=with_text),
-        DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Filling: 300},
-        FEEDS={str(feed): {"format": "jsonlines"}},
-    )  # fmt: skip
-
-
-def with_text(self: Any, response: Any) -> Any:
-    yield {"url": response.url, "text": response.text * 8}
-
-
-def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path):
-    ledger, feed = small_disk / "pages.sqlite", tmp_path / "pages.jsonl"
     with served(SITE) as url:
-        result = crawl_while_the_disk_is_full(small_disk, ledger, feed, url)
+        result = crawl(
+            spider_over(*(url + path for path in SITE)),
+            DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
+            ITEM_PIPELINES={Filling: 300}, FEEDS={str(feed): {"format": "jsonlines"}},
+        )  # fmt: skip
     assert len(in_feed(feed)) == 12
     assert result.stats["dedup/checkpoints/failed"] > 0
     assert any("disk is full" in message for message in result.messages())
     assert len(remembered(ledger)) == 12
-
-
-def test_what_a_full_disk_keeps_out_of_the_feed_is_not_remembered(small_disk: Path, tmp_path: Path):
-    ledger, feed = tmp_path / "pages.sqlite", small_disk / "pages.jsonl"
-    with served(SITE) as url:
-        crawl_while_the_disk_is_full(small_disk, ledger, feed, url)
-        assert remembered(ledger) <= in_feed(feed)
-        crawl_again = spider_over(*(url + path for path in SITE), parse=with_text)
-        feeds = {str(tmp_path / "again.jsonl"): {"format": "jsonlines"}}
-        crawl(crawl_again, DEDUP_INDEX=ledger, FEEDS=feeds)
-    again = tmp_path / "again.jsonl"
-    assert in_feed(feed) | (in_feed(again) if again.exists() else set()) == {
-        path[1:] for path in SITE
-    }
 
 
 def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
@@ -217,19 +179,6 @@ def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
             crawl(spider, DEDUP_INDEX=ledger)
         subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     assert remembered(ledger) == {"1"}
-
-
-def test_a_ledger_that_becomes_read_only_meanwhile_is_written_on(tmp_path: Path):
-    ledger = tmp_path / "pages.sqlite"
-
-    def parse(self: Any, response: Any) -> Any:
-        ledger.chmod(0o444)
-        yield {"url": response.url}
-
-    with served(SITE) as url:
-        result = crawl(spider_over(*(url + path for path in SITE), parse=parse), DEDUP_INDEX=ledger)
-    assert len(result.items) == 12
-    assert len(remembered(ledger)) == 12
 
 
 @pytest.mark.slow

@@ -59,16 +59,6 @@ def test_a_command_beside_a_crawl_works_and_makes_nothing(beside: Any, command: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", sampled(["shell", "fetch", "parse", "check"], "parse"))
-def test_a_command_makes_no_ledger_report_or_job(tmp_path: Path, command: str):
-    with served(HeldPages()) as url:
-        project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
-        files = project.files()
-        exit_code, output = project.run(*(part.format(url=url) for part in COMMANDS[command]))
-        assert (exit_code, project.files()) == (0, files), output
-
-
-@pytest.mark.slow
 def test_parse_shows_items_that_a_crawl_would_drop_and_fills_their_fields(tmp_path: Path):
     with served(HeldPages()) as url:
         fields = {"text": "text"}

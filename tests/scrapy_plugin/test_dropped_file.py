@@ -49,39 +49,12 @@ def test_a_full_disk_leaves_no_half_of_an_item_and_no_other_ones(path, small_dis
     one, other = DroppedFile(path), DroppedFile(path)
     one.add("first", "http://b/", VERDICT)
     other.add("second", "http://b/", VERDICT)
-    for quarantine in (one, other, one):
+    for dropped in (one, other, one):
         with pytest.raises(OSError, match="No space") as raised:
-            quarantine.add("x" * 500_000, "http://b/", VERDICT)
+            dropped.add("x" * 500_000, "http://b/", VERDICT)
         assert raised.value.errno == errno.ENOSPC
     other.add("third", "http://b/", VERDICT)
     assert readable(path) == ["first", "second", "third"]
-
-
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.dropped_file import DroppedFile
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-quarantine = DroppedFile(Path(sys.argv[1]))
-for text in ("x" * 100, "y" * 8000, "z" * 100):
-    try:
-        quarantine.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
-    except OSError as error:
-        print(error.errno)
-"""
-
-
-@pytest.mark.slow
-def test_what_is_written_in_part_is_taken_back(path):
-    """Without a disk of its own: a file may have 4,000 bytes here."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True,
-        timeout=60, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.stdout.split() == [str(errno.EFBIG)]
-    assert readable(path) == ["x" * 100, "z" * 100]
 
 
 WRITING = """
@@ -89,13 +62,13 @@ import os, sys
 from pathlib import Path
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.dropped_file import DroppedFile
-quarantine = DroppedFile(Path(sys.argv[1]))
+dropped = DroppedFile(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 number = 0
 while True:
     text = f"{sys.argv[2]} {number} " + "x" * 300_000
-    quarantine.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
+    dropped.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
     print(number, flush=True)
     number += 1
 """
@@ -159,10 +132,10 @@ def test_who_holds_the_lock_for_ever_does_not_stop_a_crawl(path, monkeypatch):
 
 
 def test_a_file_that_was_moved_away_is_begun_anew(path):
-    quarantine = DroppedFile(path)
-    quarantine.add("first", "http://b/", VERDICT)
+    dropped = DroppedFile(path)
+    dropped.add("first", "http://b/", VERDICT)
     path.rename(path.with_name("moved"))
-    quarantine.add("second", "http://b/", VERDICT)
+    dropped.add("second", "http://b/", VERDICT)
     assert readable(path.with_name("moved")) == ["first"]
     assert readable(path) == ["second"]
 

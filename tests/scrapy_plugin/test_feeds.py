@@ -706,27 +706,3 @@ def test_an_exporter_that_is_asynchronous_is_awaited(
     )  # fmt: skip
     assert urls_in(feed) == expected
     assert sorted(remembered(ledger)) == sorted(expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("reactor", "exporter"),
-    mixed(["asyncio", "select"], ["Deferring", "Deferred", "Generating", "CallingBack"]),
-)
-def test_an_asynchronous_exporter_is_awaited_on_every_reactor(
-    tmp_path: Path, reactor: str, exporter: str
-):
-    feed = tmp_path / "feed.jl"
-    exporters = {
-        "scrapy.extensions.feedexport.FeedExporter": None,
-        f"deferring_exporter.{exporter}Exporter": 0,
-    }
-    with served(SITE) as url:
-        process = crawl_in_a_process(
-            url, SITE, reactor, EXTENSIONS=exporters, FEEDS={str(feed): {"format": "jsonlines"}}
-        )
-        output, errors = process.communicate(timeout=60)
-    # Nobody can tell which item a callback without a context exports: it is kept.
-    is_known = (exporter, reactor) != ("CallingBack", "select")
-    assert urls_in(feed) == (["/print/a", "/b"] if is_known else ["/print/a", "/a", "/b"]), errors
-    assert json.loads(output).get("dedup/claims/committed", 0) == (2 if is_known else 0)

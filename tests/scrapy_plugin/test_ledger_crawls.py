@@ -8,12 +8,9 @@ import logging
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -289,14 +286,6 @@ def test_wrong_sketches_are_damage_too(site, ledger):
             run(site, ledger=ledger)
 
 
-def test_two_crawls_at_once_are_refused(site, ledger):
-    identity = DedupSettings.from_settings(Settings()).identity
-    message = rf"in use by process {os.getpid()} on .*one crawl at a time"
-    with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match=message):
-        run(site, "/a", ledger=ledger)
-    assert run(site, "/a", ledger=ledger).stored == ["/a"]
-
-
 @pytest.mark.usefixtures("known")
 def test_duplicates_can_be_asked_for_by_sql(site, ledger):
     assert query(ledger, "SELECT original, duplicate, kind FROM duplicates") == [
@@ -477,37 +466,6 @@ def test_without_regular_checkpoints_the_end_is_one(site, ledger):
     result = run(site, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 600})
     assert result.stats["dedup/checkpoints/written"] == 1
     assert len(urls(site, ledger)) == 3
-
-
-@pytest.mark.slow
-def test_a_ledger_that_cannot_be_written_costs_no_item(site, ledger):
-    """As when its disk is full; when there is room again, nothing is missing."""
-    site[0].update(MANY)
-
-    class Filling(Slow):
-        async def process_item(self, item: Any) -> Any:
-            await super().process_item(item)
-            with closing(sqlite3.connect(ledger)) as file, file:
-                if item["url"].endswith("/0"):
-                    file.execute(
-                        "CREATE TRIGGER full BEFORE INSERT ON pages BEGIN "
-                        "SELECT raise(ABORT, 'database or disk is full'); END"
-                    )
-                if item["url"].endswith("/8"):
-                    file.execute("DROP TRIGGER full")
-            return item
-
-    result = run(
-        site,
-        *MANY,
-        ledger=ledger,
-        limits={"CHECKPOINT_INTERVAL": 0.05},
-        ITEM_PIPELINES={Filling: 300},
-    )
-    assert len(result.stored) == 12
-    assert result.stats["dedup/checkpoints/failed"] > 1
-    assert len([m for m in result.messages() if "disk is full" in m]) == 1
-    assert len(urls(site, ledger)) == 12
 
 
 @pytest.mark.slow
@@ -697,47 +655,12 @@ def test_a_crawl_without_items_changes_nothing(site, ledger):
     assert len(urls(site, ledger)) == 3
 
 
-FAILING_TO_START = """
-import sys
-from crawls import crawl, spider_over
-
-class Broken:
-    @classmethod
-    def from_crawler(cls, crawler):
-        raise RuntimeError("no database")
-
-for pipelines in ({Broken: 1}, {Broken: 1}, {}):
-    try:
-        crawl(spider_over(sys.argv[1]), keep_log=False, DEDUP_INDEX=sys.argv[2],
-              ITEM_PIPELINES=pipelines)
-    except Exception as error:
-        print(error)
-    else:
-        print("stored")
-"""
-
-
-@pytest.mark.slow
-def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
-    # In a process of its own: pytest keeps what is logged, and crawls with it.
-    folders = [str(folder) for folder in (Path(__file__).parent, Path(__file__).parents[2])]
-    done = subprocess.run(
-        [sys.executable, "-c", FAILING_TO_START, f"{site[1]}/a", ledger],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stdout.splitlines() == ["no database", "no database", "stored"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [
         "dedup.workers.InlinePool.close",
         "dedup.stores.SqliteStore.take_news",
-        "dedup.stores.SqliteStore.leave",
-        "dedup.report.Summary.finish",
-        "dedup.scrapy_plugin.ending.as_text",
     ],
 )
 def test_whatever_fails_at_the_end_the_file_is_given_back(

@@ -55,19 +55,25 @@ def test_the_defaults_are_those_of_the_documentation():
     }
 
 
-def test_values_from_the_command_line_are_strings():
-    settings = read(
-        DEDUP_ENABLED="0",
-        DEDUP_MAX_DISTANCE="5",
-        DEDUP_WORKERS="0",
-        DEDUP_FIELDS='{"text": "body"}',
-        DEDUP_FOLLOW_DUPLICATES="False",
-    )
-    assert settings.enabled is False
-    assert settings.method.max_distance == 5
-    assert settings.workers == 0
-    assert settings.fields == {"text": "body"}
-    assert settings.follow_duplicates is False
+RIGHT = [
+    ("enabled", "0", False),
+    ("follow_duplicates", "False", False),
+    ("workers", "0", 0),
+    ("fields", '{"text": "body"}', {"text": "body"}),
+    ("ignore_fields", "a, b,", {"a", "b"}),
+    ("revisits", "keep", ("keep", 0)),
+    ("revisits", {"keep": "7d"}, ("keep", 7)),
+    ("revisits", {"keep": 7}, ("keep", 7)),
+    ("revisits", '{"keep": "7d"}', ("keep", 7)),
+    *(("log_level", level, "INFO") for level in ("info", "INFO", "20", 20)),
+]
+
+
+@each(("field", "value", "expected"), RIGHT)
+def test_a_value_has_several_forms_also_as_strings_of_the_command_line(
+    field: str, value: Any, expected: Any
+):
+    assert getattr(read(**{f"DEDUP_{field.upper()}": value}), field) == expected
 
 
 class MyMethod(SimHash):
@@ -95,13 +101,6 @@ def test_a_method_with_arguments_is_a_dict_also_in_json():
     assert read(DEDUP_METHOD={"name": "minhash"}).shown["DEDUP_METHOD"] == "minhash"
 
 
-@each("value", [{"keep": "7d"}, {"keep": 7}, '{"keep": "7d"}'])
-def test_unchanged_pages_are_kept_or_dropped_for_some_days_or_for_ever(value: Any):
-    assert read(DEDUP_REVISITS=value).revisits == ("keep", 7)
-    assert read().revisits == ("drop", 0)
-    assert read(DEDUP_REVISITS="keep").revisits == ("keep", 0)
-
-
 @pytest.mark.parametrize("extractor", [my_extractor, f"{__name__}.my_extractor"])
 def test_an_extractor_is_a_short_name_an_import_path_or_a_function(extractor: Any):
     assert read(DEDUP_EXTRACTOR=extractor).extractor is my_extractor
@@ -112,16 +111,13 @@ WRONG = [
     ("DEDUP_ENABLED", "perhaps", "must be True or False, got 'perhaps'"),
     ("DEDUP_METHOD", "simhsh", "must be an import path or one of simhash, "),
     ("DEDUP_METHOD", "verfied", "got 'verfied'; did you mean verified?"),
-    ("DEDUP_EXTRACTOR", "trafilatur", "got 'trafilatur'; did you mean trafilatura?"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
-    ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
     ("DEDUP_METHOD", {"name": "simhash", "bts": 64}, "bits, lexicon, got {'bts': 64}"),
     ("DEDUP_METHOD", "{1", "must be a dict or one in JSON, got '{1'"),
     ("DEDUP_METHOD", {"bits": 64}, 'must have the name of the method as "name", got {'),
     ("DEDUP_MAX_DISTANCE", 64, "max_distance must be from 0 to 63, got 64"),
     ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
-    ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
     ("DEDUP_EXTRACTOR", "trafilature", "must be an import path or one of trafilatura, resi"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
@@ -134,7 +130,6 @@ WRONG = [
     ("DEDUP_PREFER", "https,longest", "got 'longest'"),
     ("DEDUP_PREFER", ["https", 5], "must be functions or names of them, got 5"),
     ("DEDUP_PREFER", [dict], "must be functions or names of them, got <class 'dict'>"),
-    ("DEDUP_PREFER", 5, "must be functions or names of them, got 5"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SCOPE", "hots", "got 'hots'; did you mean 'host'?"),
     ("DEDUP_SCOPE", "filed:sku", "got 'filed:sku'; did you mean 'field:sku'?"),
@@ -145,7 +140,6 @@ WRONG = [
     ("DEDUP_SCOPE", json.dumps, "json.dumps: may take url, language and item, by these names"),
     ("DEDUP_SCOPE", lambda url: url, "must be a function that has a name"),
     ("DEDUP_ACTION", "delete", "must be 'drop' or 'mark', got 'delete'"),
-    ("DEDUP_FOLLOW_DUPLICATES", "maybe", "must be True or False, got 'maybe'"),
     ("DEDUP_ITEM_FIELD", 7, "must be a string, got 7"),
     (
         "DEDUP_FIELDS",
@@ -153,7 +147,6 @@ WRONG = [
         "must map 'text' or 'title' or 'language' or 'coverage' or 'canonical'",
     ),
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
-    ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
     ("DEDUP_LOG_LEVEL", "LOUD", "'DEBUG' or 'NOTSET', got 'LOUD'"),
     ("DEDUP_LOG_LEVEL", 17, "got 17"),
@@ -182,7 +175,6 @@ WRONG = [
         {},
         """must be 'drop' or 'keep' or 'skip' or 'ask', or such as {"drop": "30d"}, got {}""",
     ),
-    ("DEDUP_CLOSE_UNCHANGED", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
 ]
 
@@ -261,11 +253,6 @@ def test_what_could_only_fail_and_what_excludes_each_other_is_refused(
 def test_what_workers_cannot_import_will_do_inline():
     settings = read(DEDUP_EXTRACTOR=lambda html: html, DEDUP_WORKERS=0)
     assert settings.extractor("x") == "x"
-
-
-@each("level", ["info", "INFO", "20", 20, logging.INFO])
-def test_a_log_level_is_a_name_or_a_number(level: Any):
-    assert read(DEDUP_LOG_LEVEL=level).log_level == "INFO"
 
 
 def test_an_extractor_whose_library_is_missing_says_how_to_install_it(monkeypatch: Any):

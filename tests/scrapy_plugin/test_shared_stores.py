@@ -206,27 +206,31 @@ def errors_of_process(reactor: str, url: str, **settings: Any) -> str:
     return done.stderr
 
 
+OURS = "redis://:{0}@127.0.0.1:{1}/0"
+
+
 @pytest.mark.parametrize(
-    ("url", "message"),
+    ("reactor", "url", "settings", "message"),
     [
-        ("redis://:{0}@127.0.0.1:1/0", "redis://127.0.0.1:1/0?namespace=dedup cannot be reached"),
-        ("redis://:{0}x@127.0.0.1:{1}/0", "refuses its user or password"),
+        (
+            "asyncio",
+            "redis://:{0}@127.0.0.1:1/0",
+            {},
+            "redis://127.0.0.1:1/0?namespace=dedup cannot be reached",
+        ),
+        ("asyncio", "redis://:{0}x@127.0.0.1:{1}/0", {}, "refuses its user or password"),
+        ("none", OURS, {"DEDUP_METHOD": "minhash"}, "minhash"),
+        ("select", OURS, {}, "TWISTED_REACTOR"),  # the setting to change
     ],
 )
-def test_a_server_that_lets_nobody_in_is_told_before_the_spider_is_opened(
-    site: str, server: RedisServer, url: str, message: str
+def test_what_cannot_go_with_a_server_is_told_before_the_spider_is_opened(
+    site: str, server: RedisServer, reactor: str, url: str, settings: Any, message: str
 ):
+    fleet_crawl(site, "/0", DEDUP_INDEX=OURS.format(PASSWORD, server.port))
     url = url.format(PASSWORD, server.port)
-    told = errors_of_process("asyncio", f"{site}/0", DEDUP_INDEX=url)
+    told = errors_of_process(reactor, f"{site}/0", DEDUP_INDEX=url, **settings)
     assert message in told
     assert "The crawl does not start: " in told
-
-
-def test_other_methods_are_refused(site: str, index: str):
-    fleet_crawl(site, "/0", DEDUP_INDEX=index)
-    told = errors_of_process("none", f"{site}/0", DEDUP_INDEX=index, DEDUP_METHOD="minhash")
-    assert "The crawl does not start: " in told
-    assert "minhash" in told
 
 
 def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
@@ -244,12 +248,6 @@ def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
 
 def test_a_page_waits_until_one_that_was_killed_has_no_claims():
     assert limits.WAIT_TIMEOUT > LEASE
-
-
-def test_other_reactors_are_refused_with_the_setting_to_change(site: str, index: str):
-    told = errors_of_process("select", f"{site}/0", DEDUP_INDEX=index)
-    assert "The crawl does not start: " in told
-    assert "TWISTED_REACTOR" in told
 
 
 def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, site: str, index: str):

@@ -1,14 +1,13 @@
-"""A script: crawls at once in one process; exit code 1 if one of them does not start.
+"""A script: two crawls in one process, of which the first may not start.
 
-Arguments: the name of a process class of Scrapy, settings of all as JSON, and for each crawl its
-URLs as JSON.
+Arguments: settings of both as JSON, and for each crawl its URLs as JSON.
 """
 
 import json
 import sys
 
-import scrapy.crawler
 from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
 
 
 class TestSpider(Spider):
@@ -33,17 +32,16 @@ class Broken:
         return cls()
 
 
-process = getattr(scrapy.crawler, sys.argv[1])(
+process = AsyncCrawlerProcess(
     {
         "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
         "LOG_LEVEL": "INFO",
         "ITEM_PIPELINES": {Storage: 300},
-        **json.loads(sys.argv[2]),
+        **json.loads(sys.argv[1]),
     }
 )
 crawlers = []  # they live on when they have failed
-for number, urls in enumerate(sys.argv[3:], 1):
+for number, urls in enumerate(sys.argv[2:], 1):
     crawlers.append(process.create_crawler(TestSpider))
     process.crawl(crawlers[-1], name=f"spider{number}", start_urls=json.loads(urls))
 process.start()
-sys.exit(process.bootstrap_failed)
