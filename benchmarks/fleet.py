@@ -2,33 +2,25 @@
 
     python benchmarks/fleet.py conformance STORE [--kills N] [--stops N] [--seed N] [--keep FOLDER]
     python benchmarks/fleet.py speed STORE [--pages N ...] [--processes N ...] [--methods M ...]
-    python benchmarks/fleet.py crawl STORE [--pages N] [--folder FOLDER] [--turns N] [--workers N]
-        [--items N]
-    python benchmarks/fleet.py instructions STORE [--pages N N] [--folder FOLDER] [--workers N]
-        [--items N]
-    python benchmarks/fleet.py tasks [--items N ...]
 
 In the conformance suite, eight processes crawl families of near pages together, over a server that
 is started for that. They are killed, stopped for longer than their leases, and lose answers; the
 server is killed, or loses what it had last. What they have stored is judged afterwards: no two near
 pages, none called a duplicate of what is not stored, no content lost
-(tests/stores/conformance.py). What fleets cost is measured by fleet_speed.py, and in crawls
-of Scrapy by fleet_crawl.py.
+(tests/stores/conformance.py). What fleets cost is measured by fleet_speed.py.
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from itertools import count, cycle
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
-sys.path[:0] = map(str, [ROOT, TESTS, TESTS / "stores" / "shared", TESTS / "scrapy_plugin"])
+sys.path[:0] = map(str, [ROOT, TESTS, TESTS / "stores", TESTS / "scrapy_plugin"])
 
-import fleet_crawl  # noqa: E402
 import fleet_speed  # noqa: E402
 from conformance import PLANS, SERVERS, Result, play  # noqa: E402
 from planted_faults import FAULTS  # noqa: E402
@@ -48,48 +40,21 @@ def main() -> int:
     command.add_argument("--fault", choices=FAULTS, help="plant one, to see that it is found")
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
     command = commands.add_parser("speed", help="measure what a store and its processes take")
-    command.set_defaults(run=in_folder(fleet_speed.speed))
+    command.set_defaults(run=speed)
     command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
     command.add_argument("--pages", type=float, nargs="+", default=[1e4], help="in the store")
     command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
     command.add_argument("--methods", choices=fleet_speed.METHODS, nargs="+", default=["simhash"])
     command.add_argument("--seconds", type=float, default=5.0, help="of each crawl")
     command.add_argument("--in-flight", type=int, default=16, help="pages of each process")
-    command = commands.add_parser("crawl", help="have Scrapy crawl with it, and without")
-    command.set_defaults(run=in_folder(fleet_crawl.crawl))
-    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
-    command.add_argument("--pages", type=float, default=4000)
-    command.add_argument("--folder", type=Path, help="of real pages of HTML (default: synthetic)")
-    command.add_argument("--turns", type=int, default=3)
-    command.add_argument("--workers", type=int, default=1, help="DEDUP_WORKERS")
-    command.add_argument("--items", type=int, default=100, help="CONCURRENT_ITEMS")
-    command = commands.add_parser(
-        "instructions", help="count those of a crawl with it, and without"
-    )
-    command.set_defaults(run=in_folder(fleet_crawl.instructions))
-    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
-    command.add_argument("--pages", type=int, nargs=2, default=[40, 200], help="of each crawl")
-    command.add_argument("--folder", type=Path, help="of real pages of HTML (default: synthetic)")
-    command.add_argument("--workers", type=int, default=1, help="DEDUP_WORKERS")
-    command.add_argument("--items", type=int, default=100, help="CONCURRENT_ITEMS")
-    command = commands.add_parser("tasks", help="measure the tasks that Scrapy begins for a page")
-    command.set_defaults(run=fleet_crawl.tasks)
-    command.add_argument("--items", type=int, nargs="+", default=[100, 10], help="CONCURRENT_ITEMS")
     arguments = parser.parse_args()
     code: int = arguments.run(arguments)
     return code
 
 
-def in_folder(
-    measure: Callable[[argparse.Namespace, Path], int],
-) -> Callable[[argparse.Namespace], int]:
-    """Return *measure* with a folder of its own."""
-
-    def run(arguments: argparse.Namespace) -> int:
-        with tempfile.TemporaryDirectory() as folder:
-            return measure(arguments, Path(folder))
-
-    return run
+def speed(arguments: argparse.Namespace) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        return fleet_speed.speed(arguments, Path(folder))
 
 
 def conformance(arguments: argparse.Namespace) -> int:

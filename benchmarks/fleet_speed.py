@@ -36,7 +36,6 @@ from dedup.text import Document
 
 METHODS: dict[str, type[Method]] = {"simhash": SimHash, "verified": Verified}
 _FILLED_AT_ONCE = 1000
-_ROUND_TRIPS = 1000
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -207,25 +206,6 @@ async def fill(log: Log, pages: int, new_page: Pages) -> None:
     await log.leave(owner, "finished", None, ())
 
 
-async def bare_round_trip(server: Server, log: Any) -> tuple[float, float]:
-    """Return the CPU times of the server and of the client for the least that can be asked."""
-    before = server.cpu(), time.process_time()
-    for _ in range(_ROUND_TRIPS):
-        if server.kind == "redis":
-            await log._client.call("PING")
-        elif server.kind == "postgresql":
-            await log._client.query("SELECT %s::int", "1")
-        else:
-            await log._in_time(empty_transaction, log)
-    after = server.cpu(), time.process_time()
-    return (after[0] - before[0]) / _ROUND_TRIPS, (after[1] - before[1]) / _ROUND_TRIPS
-
-
-def empty_transaction(log: Any) -> None:
-    with log._transaction():
-        pass
-
-
 async def measure(
     server: Server, name: str, method: str, pages: int, arguments: argparse.Namespace
 ) -> None:
@@ -240,12 +220,10 @@ async def measure(
     await follower.take_part()
     assert len(follower.detector) == pages
     joined, seconds = time.process_time() - cpu, time.monotonic() - start
-    idle = await bare_round_trip(server, log)
     print(
         f"\n{server.kind}, {method}, {pages:,} pages: {taken:.0f} bytes a page on the server, "
         f"{follower.detector.nbytes / pages:.0f} in a process (grown by "
-        f"{(memory() - before) / pages:.0f}); joined in {joined:.1f} s of CPU ({seconds:.1f} s); "
-        f"bare round trip: server {1e6 * idle[0]:.0f} µs, client {1e6 * idle[1]:.0f} µs\n\n"
+        f"{(memory() - before) / pages:.0f}); joined in {joined:.1f} s of CPU ({seconds:.1f} s)\n\n"
         "| processes | pages a second | server, µs a page | process, µs a page "
         "| event of another, µs |\n|---|---|---|---|---|",
         flush=True,

@@ -7,20 +7,13 @@ and three with a part that means nothing, by ten schemes (a session id, a tracki
 print view; others with each order of the queue). In the last two, such a part chooses another page
 on the second half of the site. Prints for each order of the queue how many pages were downloaded
 with and without DEDUP_SKIP_URLS, and which contents are stored without it only.
-
-Then crawls a folder that nginx serves twice, with DEDUP_REVISITS = "ask" and "skip", if there is an
-nginx on the PATH.
 """
 
 import argparse
 import multiprocessing
 import random
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -75,8 +68,6 @@ def main() -> int:
             f"{len(contents[0])} contents, {len(missing)} lost",
             flush=True,
         )
-    if shutil.which("nginx"):
-        revisit(pages)
     return int(lost > 0)
 
 
@@ -195,44 +186,6 @@ def _crawl(url: str, order: int, settings: dict[str, Any], results: Any) -> None
     process.start()
     stats = crawler.stats.get_stats() if crawler.stats else {}
     results.put((stored, {name: value for name, value in stats.items() if "dedup" in name}))
-
-
-def revisit(pages: list[str]) -> None:
-    """Crawl a folder that nginx serves, twice each way, and print what was downloaded."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "site")
-        root.mkdir()
-        for number, page in enumerate(pages, 1):
-            content = ended_by(page, f'<i id="content">{number}</i>')
-            root.joinpath(f"{number}.html").write_text(content, "utf-8", "replace")
-        links = "".join(_link(f"/{number}.html") for number in range(1, len(pages) + 1))
-        root.joinpath("index.html").write_text(links)
-        log, port = Path(folder, "log"), 18437
-        configuration = Path(folder, "nginx.conf")
-        configuration.write_text(
-            f"daemon off; pid {folder}/pid; error_log {folder}/errors; worker_processes 1; "
-            "events {} http { types { text/html html; } "
-            f"log_format sent '$status'; access_log {log} sent; "
-            f"server {{ listen 127.0.0.1:{port}; root {root}; }} }}"
-        )
-        Path(folder).chmod(0o755)
-        server = subprocess.Popen(["nginx", "-c", str(configuration), "-p", folder])
-        try:
-            time.sleep(1)
-            for way in ("ask", "skip"):
-                settings = {"DEDUP_REVISITS": way, "DEDUP_INDEX": f"{folder}/{way}.sqlite"}
-                for round_ in ("first", "second"):
-                    log.write_text("")
-                    found, _ = crawl(f"http://127.0.0.1:{port}", 0, settings)
-                    time.sleep(0.2)
-                    sent = log.read_text().split()
-                    print(
-                        f"{way}, {round_} crawl: {sent.count('200')} pages sent whole, "
-                        f"{sent.count('304')} not modified, {len(found)} contents stored"
-                    )
-        finally:
-            server.terminate()
-            server.wait()
 
 
 if __name__ == "__main__":

@@ -39,7 +39,6 @@ NO_BENCHMARKS = {
     "fuzz": "run by test_fuzz.py",
     "fingerprints": "the data of index.py",
     "peers": "the competitors of index.py",
-    "fleet_crawl": "a part of fleet.py",
     "fleet_speed": "a part of fleet.py",
     "item_spider": "a spider of drops.py",
     "picture": "takes the picture of the documentation anew",

@@ -15,8 +15,7 @@ from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule, Verdict
-from dedup.scan.outcome import Fate
-from dedup.scan.record_judge import RecordJudge
+from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.text import Document
 
 DIGEST, SKETCH = bytes(16), bytes(8)

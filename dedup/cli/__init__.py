@@ -52,25 +52,25 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     name = program if command is None else f"{program} {command}"
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
+    message = ""
     try:
         code = _run(arguments, program, command)
         sys.stdout.flush()
+        return code
     except BrokenPipeError:  # as in: dedup evaluate ... | head
-        _discard_output()
-        return 0
+        code = 0
     except (ValueError, OSError) as error:
-        print(f"{name}: {_printable(_message_of(error))}", file=sys.stderr)
-        try:
-            sys.stdout.flush()
-        except OSError:  # as on a full disk
-            _discard_output()
-        return 2
+        code, message = 2, f"{name}: {_printable(_message_of(error))}"
     except MemoryError:
-        print(f"{name}: out of memory", file=sys.stderr)
-        return 2
+        code, message = 2, f"{name}: out of memory"
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 128 + signal.SIGINT
+        code, message = 128 + signal.SIGINT, "interrupted"
+    if message:
+        print(message, file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:  # as on a full disk: otherwise Python tries it again at exit, and complains
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
@@ -115,11 +115,6 @@ def _printable(message: str) -> str:
     from dedup.text import printable  # slower to import than everything else here
 
     return printable(_SECRET.sub(r"\1", message), _LONGEST_MESSAGE)
-
-
-def _discard_output() -> None:
-    """Discard unwritten output; otherwise Python tries to write it at exit, and complains."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):

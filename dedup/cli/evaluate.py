@@ -27,7 +27,7 @@ from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, 
 from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, count_terms, write_lexicon
 from dedup.methods import METHODS
-from dedup.records.tables import texts_of
+from dedup.records.lines import read_records
 from dedup.rule import SHORT
 from dedup.text import Document, printable
 from dedup.units import Count, count_of
@@ -205,7 +205,7 @@ def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> Non
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
     for path in paths:
         if path.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
-            yield from (text for *_, text in texts_of(path, field))
+            yield from (record.content for _, record in read_records(path, field))
             continue
         try:
             yield path.read_text("utf-8-sig")

@@ -11,7 +11,7 @@ from dedup.cli.options import add_field, add_method, check_new, method_of, scope
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, format_of
-from dedup.records.tables import json_objects
+from dedup.records.lines import read_records
 from dedup.scopes import Scope
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.copying import check_target, copy_to_log
@@ -174,8 +174,8 @@ def _record_of(
 def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
     for path in paths:
         number, has_texts = 0, False
-        for number, (_, item) in enumerate(json_objects(path), 1):
-            url, text = item.get(key_field), item.get(text_field)
+        for number, (_, record) in enumerate(read_records(path, ""), 1):
+            url, text = record.fields.get(key_field), record.fields.get(text_field)
             if isinstance(url, str) and isinstance(text, str):
                 has_texts = True
                 yield url, text

@@ -27,7 +27,8 @@ from dedup.cli.options import choices_of, methods_of
 from dedup.cli.terminal import console, diff, new_table, print_json, progress
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.plugins import MethodChoice
-from dedup.records.tables import table_rows, texts_of
+from dedup.records.delimited import table_rows
+from dedup.records.lines import read_records
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
@@ -119,9 +120,9 @@ def _pages(source: Path | ServerUrl, text_field: str, key_field: str) -> Iterato
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
         return
-    for where, page, text in texts_of(source, text_field):
-        if text:
-            key = page.get(key_field)
+    for where, record in read_records(source, text_field):
+        if text := record.content:
+            key = record.fields.get(key_field)
             if not isinstance(key, str) or not key:
                 raise ValueError(f"{where}: the key {key_field!r} must be a string")
             yield without_surrogates(key), without_surrogates(text)

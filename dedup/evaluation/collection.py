@@ -12,7 +12,8 @@ from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor
 from dedup.lost_text import Sequences, sequences_of
 from dedup.records import RecordError
-from dedup.records.tables import json_objects, table_rows
+from dedup.records.delimited import table_rows
+from dedup.records.lines import read_records
 from dedup.text import Document, simplify, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
@@ -82,7 +83,7 @@ def read_collection(
     Pages with fewer than *min_tokens* tokens are skipped with their pairs. "ntok" is the number of
     tokens; without it they are counted, each Han character as one.
 
-    Raises RecordError if a file cannot be read or is malformed.
+    Raises RecordError if a file is malformed.
     """
     numbers: dict[str, int] = {}
     texts: list[str] = []
@@ -119,7 +120,8 @@ def read_collection(
 
 def _pages(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of *path* after their places; raises RecordError for wrong fields."""
-    for where, page in json_objects(path):
+    for where, record in read_records(path):
+        page = dict(record.fields)
         if not isinstance(page.get("id"), str) or not isinstance(page.get("text"), str):
             raise RecordError(f'{where}: "id" and "text" must be strings')
         size = page.get("ntok")

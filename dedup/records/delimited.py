@@ -1,10 +1,10 @@
-"""CSV, with the delimiter that its header uses."""
+"""CSV, with the delimiter that its header uses; and tables that people fill in."""
 
 import csv
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dedup.records.base import (
     Fields,
@@ -56,7 +56,7 @@ class Delimited(Format):
             lines: list[bytes] = []
             try:
                 with reading(path) as (file, compressed):
-                    rows = self._reader(file, lines)
+                    rows = _reader(file, self._delimiter, lines)
                     _next(rows)
                     while True:
                         lines.clear()
@@ -76,18 +76,6 @@ class Delimited(Format):
                         yield RawRecord(source, number, len(line), data, error), line
             except RecordError as error:
                 yield RawRecord(source, number + 1, 0, None, str(error)), b""
-
-    def _reader(self, file: BinaryIO, lines: list[bytes]) -> Iterator[list[str]]:
-        """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
-
-        def decode() -> Iterator[str]:
-            for number, line in enumerate(file):
-                lines.append(line)
-                text = line if number else line.removeprefix(BOM_UTF8)
-                # `parse` reports invalid bytes, since it knows their record.
-                yield text.decode("utf-8", "surrogateescape")
-
-        return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
     def parse(self, data: list[str | None]) -> Record:
         content, key, date, canonical, *row = data
@@ -113,9 +101,24 @@ def _with_line_end(row: bytes) -> bytes:
     return row if row.endswith(b"\n") else row + b"\n"
 
 
-def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
+def _reader(file: BinaryIO, delimiter: str, lines: list[bytes]) -> Iterator[list[str]]:
+    """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
+
+    def decode() -> Iterator[str]:
+        for number, line in enumerate(file):
+            lines.append(line)
+            text = line if number else line.removeprefix(BOM_UTF8)
+            # `parse` reports invalid bytes, since it knows their record.
+            yield text.decode("utf-8", "surrogateescape")
+
+    return csv.reader(decode(), delimiter=delimiter, strict=True)
+
+
+def _next(
+    rows: Iterator[list[str]], longest: int = _LONGEST
+) -> tuple[list[str] | None, str | None]:
     """Return the next row (``None`` after the last one), and its error, if any."""
-    limit = csv.field_size_limit(_LONGEST)  # a global of the csv module
+    limit = csv.field_size_limit(longest)  # a global of the csv module
     try:
         return next(rows, None), None
     except csv.Error as error:
@@ -125,34 +128,44 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
 
 
 def _header(path: Path) -> tuple[bytes, str, list[str]]:
+    """Return the header row of a file, which may have several lines, its delimiter and columns."""
+    lines: list[bytes] = []
     try:
         with reading(path) as (file, _):
-            line = _first_row(file)
-    except RecordError as error:
-        raise RecordError(f"{path}: {error}") from error
-    if len(line) > _LONGEST_HEADER:
-        raise RecordError(f"{path}, header: more than {_LONGEST_HEADER >> 20} MB")
-    try:
-        text = line.removeprefix(BOM_UTF8).decode()
-    except UnicodeDecodeError as error:
-        raise RecordError(f"{path}, header: not utf-8 ({error.reason})") from error
-    delimiter = max(_DELIMITERS, key=text.count)
-    try:
-        names = next(csv.reader([text], delimiter=delimiter), [])
-    except csv.Error as error:
-        raise RecordError(f"{path}, header: not a CSV row ({error})") from error
+            first = file.readline(_LONGEST_HEADER)
+            if len(first) == _LONGEST_HEADER:
+                raise RecordError(f"its header has more than {_LONGEST_HEADER >> 20} MB")
+            delimiter = max(_DELIMITERS, key=lambda sign: first.count(sign.encode()))
+        with reading(path) as (file, _):
+            names, error = _next(_reader(file, delimiter, lines), _LONGEST_HEADER)
+        header = b"".join(lines)
+        header.decode()
+    except RecordError as problem:
+        raise RecordError(f"{path}: {problem}") from problem
+    except UnicodeDecodeError as problem:
+        raise RecordError(f"{path}, header: not utf-8 ({problem.reason})") from problem
+    if error:
+        raise RecordError(f"{path}, header: {error}")
     if not names:
         raise RecordError(f"{path} is empty: it must have a header with the names of the columns")
-    return line, delimiter, names
+    return header, delimiter, names
 
 
-def _first_row(file: BinaryIO) -> bytes:
-    """Return the header row of *file*; a quoted name may span several lines."""
-    row = bytearray()
-    quotes = 0
-    while len(row) <= _LONGEST_HEADER and (line := file.readline(_LONGEST_HEADER + 1)):
-        row += line
-        quotes += line.count(b'"')
-        if quotes % 2 == 0:
-            break
-    return bytes(row)
+def table_rows(
+    path: Path, *columns: str, quoting: Any = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the *columns* of each row of a table with tabs after its file and line, for messages.
+
+    Missing cells are empty. Raises RecordError for a file that is no such table.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, delimiter="\t", quoting=quoting)
+            if missing := set(columns) - set(rows.fieldnames or ()):
+                raise RecordError(f"{path} lacks the columns {', '.join(sorted(missing))}")
+            for row in rows:
+                yield f"{path}, line {rows.line_num}", [row[column] or "" for column in columns]
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path} is not UTF-8 ({error})") from error
+    except csv.Error as error:
+        raise RecordError(f"{path} is not a table ({error})") from error

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from dedup.records.base import (
     DEFAULT_CANONICAL,
     DEFAULT_KEY,
+    Fields,
     Format,
     RawRecord,
     Record,
@@ -83,6 +84,23 @@ class JsonLines(Format):
                     output.write(data)
                     if not data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
+
+
+def read_records(path: Path, text_field: str = "text") -> Iterator[tuple[str, Record]]:
+    """Yield the records of a file, with all their fields, after their places, for messages.
+
+    Raises RecordError for a bad one.
+    """
+    format_ = JsonLines([path], Fields(text_field, with_all=True))
+    for raw in format_.raw_records():
+        where = f"{path}, record {raw.number}"
+        try:
+            if raw.error is not None:
+                raise RecordError(raw.error)
+            record = format_.parse(raw.data)
+        except RecordError as error:
+            raise RecordError(f"{where}: {error}") from error
+        yield where, record
 
 
 def _dropped_item(value: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,25 +1,32 @@
 """Which records of a collection are kept: the first pass over it."""
 
-from collections.abc import Callable, Sequence
+import pickle
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
-from dedup.preference import Preference, first
+from dedup.lost_text import LostTextSample, SampleSize, Sequences
+from dedup.packed import Packed
+from dedup.preference import Copy, Preference, first
+from dedup.record import PageRecord
 from dedup.records import RecordError
 from dedup.rule import Rule
-from dedup.scan.fields_seen import FieldsSeen
-from dedup.scan.left_out import ScanLosses
-from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import ReadRecord, RecordReader
-from dedup.scan.record_judge import RecordJudge
+from dedup.scan.record_judge import Fate, Outcome, RecordJudge
 from dedup.scan.record_stream import all_records
-from dedup.scan.sketches import Sketches
 from dedup.scan.sketches_file import SketchesFile
 from dedup.text import to_utf8
+from dedup.units import count_of
 
 _JUDGED_AT_ONCE = 256
 _RULE = Rule()
 _AS_THEY_COME = Preference([("first", first)])
+# A wrong name of a field shall not cost hours.
+_RECORDS_WITHOUT_FIELD = 1_000
+
+Judged = tuple[int, PageRecord, Sequences | None]
+"""A record by its number, and the sequences of its text, if they are known."""
 
 
 def scan(
@@ -43,79 +50,192 @@ def scan(
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for.
     """
-    fields_of_crawls = reader.format.fields.is_object
-    has_pages = reader.format.has_html or fields_of_crawls or reader.scope is not None
-    judge = RecordJudge(reader.method, rule, has_pages=has_pages)
+    judge = _Judge(RecordJudge(reader.method, rule, has_pages=reader.has_pages))
     outcome = judge.outcome
-    losses = ScanLosses(outcome)
-    is_sorted = keep.changes_order
-    sketches = Sketches(keep)
-    format_ = reader.format
-    fields = FieldsSeen(format_.fields, reader.scope, format_.paths, format_.links_left_out)
-    with closing(all_records(reader, workers, saved, lambda: losses.halvings)) as batches:
+    waiting = _Waiting(keep) if keep.changes_order else None
+    fields = FieldsSeen(reader, reader.format.paths)
+    with closing(all_records(reader, workers, saved, lambda: judge.halvings)) as batches:
         for records in batches:
-            numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
-            if with_keys:
-                for record in records:
-                    key = f"={record.page.key}" if record.has_key else ""
-                    outcome.keys.append(to_utf8(key))
-            if is_sorted:
-                for record in records:
-                    _append(sketches, record)
-                for record in read:
-                    losses.expect(record.sequences)
+            new = []
+            for number, record in enumerate(records, len(outcome.fates)):
+                fate = _fate_before(record, outcome, skip_bad=skip_bad)
+                fields.see(record)
+                if fate is Fate.NEW:
+                    new.append((number, record))
+                    outcome.with_evidence += record.page.evidence is not None
+                outcome.fates.append(fate)
+                if with_keys:
+                    outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
+            if waiting is None:
+                judge.judge([(number, record.page, record.sequences) for number, record in new])
             else:
-                judge.judge(numbers, [record.page for record in read])
-                losses.add(numbers, [record.sequences for record in read])
+                for number, record in new:
+                    waiting.append(number, record)
+                    judge.expect(record.sequences)
             advance(len(records))
     fields.check()
-    if is_sorted:
-        _judge_best_first(sketches, judge, losses)
-    losses.finish()
+    if waiting:
+        in_order = waiting.best_first()
+        while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
+            judge.judge(batch)
+    judge.finish()
     return outcome
 
 
-def _judge_best_first(sketches: Sketches, judge: RecordJudge, losses: ScanLosses) -> None:
-    fates = judge.outcome.fates
-    wanted = (number for number in sketches.best_first() if fates[number] == Fate.NEW)
-    while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
-        judge.judge(numbers, [sketches.record(number) for number in numbers])
-        losses.add(numbers, [sketches.sequences(number) for number in numbers])
-
-
-def _append(sketches: Sketches, record: ReadRecord) -> None:
-    try:
-        sketches.append(record)
-    except Exception as error:  # of a criterion of somebody else's
-        what = f"the preference of {record.page.key!r:.200}"
-        raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
-
-
-def _take_in(
-    records: Sequence[ReadRecord], outcome: Outcome, fields: FieldsSeen, *, skip_bad: bool
-) -> tuple[list[int], list[ReadRecord]]:
-    """Add the next *records* to *outcome*, as new ones; return those to judge, with their numbers.
+def _fate_before(record: ReadRecord, outcome: Outcome, *, skip_bad: bool) -> Fate:
+    """Return the fate of *record*, `NEW` if it has to be judged.
 
     Raises RecordError for a bad one, unless *skip_bad*.
     """
-    numbers, read = [], []
-    for record in records:
-        fate = Fate.NEW
-        if record.error is not None:
-            if not skip_bad:
-                raise RecordError(record.error)
-            outcome.first_bad = outcome.first_bad or record.error
-            fate = Fate.BAD
-        else:
-            fields.see(record)
-        if record.unread is not None:
-            outcome.first_unread = outcome.first_unread or record.unread
-            fate = Fate.UNREAD
-        elif not record.has_scope:
-            fate = Fate.NO_SCOPE
-        if fate is Fate.NEW:
-            outcome.with_evidence += record.page.evidence is not None
-            numbers.append(len(outcome.fates))
-            read.append(record)
-        outcome.fates.append(fate)
-    return numbers, read
+    if record.error is not None:
+        if not skip_bad:
+            raise RecordError(record.error)
+        outcome.first_bad = outcome.first_bad or record.error
+        return Fate.BAD
+    if record.unread is not None:
+        outcome.first_unread = outcome.first_unread or record.unread
+        return Fate.UNREAD
+    return Fate.NEW if record.has_scope else Fate.NO_SCOPE
+
+
+class _Judge:
+    """Judges records, and samples the text of those that are kept and of those left out."""
+
+    def __init__(self, judge: RecordJudge) -> None:
+        self._judge = judge
+        self.outcome = judge.outcome
+        self._sample = LostTextSample()
+        # Of records that are judged later: it halves as the sample will, whatever is kept.
+        self._expected = SampleSize()
+        self._all_known = True
+
+    @property
+    def halvings(self) -> int:
+        """Which sample of the `Sequences` of the next records is needed."""
+        return max(self._sample.halvings, self._expected.halvings)
+
+    def expect(self, sequences: Sequences | None) -> None:
+        """Take note of a record that is judged when all are read."""
+        if sequences:
+            self._expected.add(sequences)
+
+    def judge(self, records: Sequence[Judged]) -> None:
+        """Judge *records* in their order."""
+        duplicates = len(self.outcome.duplicates)
+        self._judge.judge([number for number, *_ in records], [page for _, page, _ in records])
+        for number, _, sequences in records:
+            is_kept = self.outcome.fates[number] >= Fate.NEW
+            if sequences is None:
+                self._all_known = False
+            elif is_kept:
+                self._sample.add_kept(sequences)
+            else:
+                original = self.outcome.originals[duplicates]
+                self._sample.add_dropped(sequences, str(number), str(original))
+            duplicates += not is_kept
+
+    def finish(self) -> None:
+        """Put the estimate into the outcome; there is none if a record came without its words."""
+        if self._all_known:
+            self.outcome.lost_text = self._sample.result()
+            self.outcome.lossiest = [
+                (int(drop.key), int(drop.original), round(drop.lost), drop.sequences)
+                for drop in self._sample.lossiest()
+            ]
+
+
+class _Waiting:
+    """Records that are judged once all have been read: without their texts, in few bytes."""
+
+    def __init__(self, preference: Preference) -> None:
+        self._preference = preference
+        self._numbers = array("Q")
+        self._ranks = Packed()
+        self._records = Packed()
+
+    def append(self, number: int, record: ReadRecord) -> None:
+        """Add the next record; raises RecordError if a criterion of the user's own fails."""
+        page = record.page
+        # Names of pages are compared with those of their host; of texts, nothing needs the key.
+        page = page if page.evidence else page.under("", page.scope)
+        sequences = record.sequences and record.sequences.to_bytes()
+        self._ranks.append(rank_of(self._preference, record))
+        self._records.append(pickle.dumps((tuple(page), sequences)))
+        self._numbers.append(number)
+
+    def best_first(self) -> Iterator[Judged]:
+        """Yield the records from the best on, equally good ones in their order."""
+        for place in sorted(range(len(self._numbers)), key=self._ranks.__getitem__):
+            page, sequences = pickle.loads(self._records[place])
+            known = sequences and Sequences.from_bytes(sequences)
+            yield self._numbers[place], PageRecord(*page), known
+
+
+def rank_of(preference: Preference, record: ReadRecord) -> bytes:
+    """Return what sorts as the ranks of *record*; raises RecordError if a criterion fails."""
+    copy = Copy(record.page.key, record.canonical, record.length, record.date)
+    try:
+        ranks = preference.rank(copy)
+    except Exception as error:  # of a criterion of somebody else's
+        what = f"the preference of {copy.url!r:.200}"
+        raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
+    return b"".join(rank.to_bytes(8, "big") for rank in ranks)
+
+
+class FieldsSeen:
+    """Whether the fields that a scan was asked for are in its records at all; bad ones have none.
+
+    *paths* are for messages. *seen* has those of "text", "key", "date" and "scope" that some of so
+    many *records* had.
+    """
+
+    def __init__(
+        self,
+        reader: RecordReader,
+        paths: Iterable[object],
+        records: int = 0,
+        seen: Iterable[str] = (),
+    ) -> None:
+        self._reader = reader
+        self._paths = paths
+        self._records = records
+        self._seen = set(seen)
+
+    def see(self, record: ReadRecord) -> None:
+        """Take note of the next record; raises RecordError where `check` does, after a thousand."""
+        if record.error is not None or self._records == _RECORDS_WITHOUT_FIELD:
+            return
+        self._records += 1
+        is_there = {
+            "text": record.has_field,
+            "key": record.has_key,
+            "date": record.date is not None,
+            "scope": record.has_scope,
+        }
+        self._seen.update(name for name, there in is_there.items() if there)
+        if self._records == _RECORDS_WITHOUT_FIELD:
+            self.check()
+
+    def check(self) -> None:
+        """Raise RecordError if there is no record, or if none so far has a field."""
+        format_, scope, seen = self._reader.format, self._reader.scope, self._seen
+        if not self._records:
+            links = format_.links_left_out
+            but = f", but {count_of(links, 'link')}, which are not followed" if links else ""
+            raise RecordError(f"there is no record in {', '.join(map(str, self._paths))}{but}")
+        none = f"none of the first {count_of(self._records, 'record')}"
+        if scope and "scope" not in seen:
+            raise RecordError(f"{none} has a value for --scope {scope.name}")
+        if scope and scope.needs_url and "key" not in seen:
+            raise RecordError(
+                f"{none} has a URL for --scope {scope.name}; --key-field names its field"
+            )
+        fields = format_.fields
+        content = "record" if fields.is_object else "html" if fields.is_html else "text"
+        for kind, name, option in (
+            ("text", fields.content, f"--{content}-field"),
+            ("key", fields.key, "--key-field"),
+            ("date", fields.date, "--keep newest:FIELD"),
+        ):
+            if name is not None and kind not in seen:
+                raise RecordError(f"{none} has the field {name!r}; {option} names another")

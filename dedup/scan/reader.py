@@ -1,6 +1,6 @@
 """The part of a scan that all cores share: records of files -> records of pages, many in a task."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -82,6 +82,12 @@ class RecordReader:
         self._pages = PageReader(extractor, method, with_sequences=with_sequences)
         self._fields = FieldReader(method) if format_.fields.is_object else None
 
+    @property
+    def has_pages(self) -> bool:
+        """Whether there may be other records than of texts that are all compared with all."""
+        format_ = self.format
+        return format_.has_html or format_.fields.is_object or self.scope is not None
+
     def warm_up(self) -> None:
         if self.format.has_html:
             self._pages.warm_up()
@@ -89,20 +95,25 @@ class RecordReader:
     def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
         """Return what the records of *raws* are reduced to, in their order."""
         parsed = [self._parse(raw) for raw in raws]
-        if self._fields:
-            return self._read_fields(parsed, self._fields)
         records = [record for record in parsed if isinstance(record, Record)]
+        if self._fields:
+            reads = self._read_fields(records, self._fields)
+        else:
+            reads = self._read_contents(records)
+        return [next(reads) if isinstance(record, Record) else record for record in parsed]
+
+    def _parse(self, raw: Any) -> Record | ReadRecord:
+        try:
+            return self.format.parse(raw)
+        except RecordError as error:
+            return ReadRecord(error=shorten(str(error)))
+
+    def _read_contents(self, records: Sequence[Record]) -> Iterator[ReadRecord]:
         texts = [record.content or "" for record in records if not record.is_html]
         pages = iter(self._pages.read_texts(texts))
-        return [
-            ReadRecord(error=shorten(str(record)))
-            if isinstance(record, RecordError)
-            else self._read_record(
-                record,
-                self._pages.read_html(record.content or "") if record.is_html else next(pages),
-            )
-            for record in parsed
-        ]
+        for record in records:
+            page = self._pages.read_html(record.content or "") if record.is_html else next(pages)
+            yield self._read_record(record, page)
 
     def _read_record(self, record: Record, page: Page) -> ReadRecord:
         read = ReadRecord(
@@ -121,17 +132,10 @@ class RecordReader:
             language = language_of_text(page.text or "")
         return _in_scope(read, self.scope, record, record.key or "", language)
 
-    def _read_fields(
-        self, parsed: Sequence[Record | RecordError], reader: FieldReader
-    ) -> list[ReadRecord]:
-        values = [record.values for record in parsed if isinstance(record, Record)]
-        found = iter(reader.read([value for value in values if value is not None]))
-        return [
-            ReadRecord(error=shorten(str(record)))
-            if isinstance(record, RecordError)
-            else self._read_page(record, next(found) if record.values else None)
-            for record in parsed
-        ]
+    def _read_fields(self, records: Sequence[Record], reader: FieldReader) -> Iterator[ReadRecord]:
+        found = iter(reader.read([record.values for record in records if record.values]))
+        for record in records:
+            yield self._read_page(record, next(found) if record.values else None)
 
     def _read_page(self, record: Record, found: FieldRecord | ValueError | None) -> ReadRecord:
         if isinstance(found, ValueError):
@@ -146,12 +150,6 @@ class RecordReader:
         if found and self.scope is not None:
             read = _in_scope(read, self.scope, record, page.key, None)
         return read._replace(page=_within_item(read.page))
-
-    def _parse(self, raw: Any) -> Record | RecordError:
-        try:
-            return self.format.parse(raw)
-        except RecordError as error:
-            return error
 
 
 def _canonical(record: Record, url: str) -> str | None:

@@ -55,17 +55,15 @@ class SketchesFile:
 
     def _check_first(self, line: bytes, identity: dict[str, Any]) -> None:
         try:
-            first = json.loads(line)
-            version, stored = first["sketches"], first["identity"]
+            version, stored = (json.loads(line)[name] for name in ("sketches", "identity"))
         except (ValueError, TypeError, KeyError) as error:
             raise self._error("is not a file of sketches;") from error
         if version != _VERSION:
             raise self._error(f"has sketches of version {version}, not {_VERSION};")
         if stored != identity:
-            told = "; ".join(_describe(stored, identity))
             raise RecordError(
-                f"{self._path} is of another scan: {told}. Name another file, or remove this one "
-                "if it is of no use any more"
+                f"{self._path} is of another scan: {'; '.join(_describe(stored, identity))}. Name "
+                "another file, or remove this one if it is of no use any more"
             )
 
     def _error(self, problem: str) -> RecordError:
@@ -81,7 +79,14 @@ class SketchesFile:
         while (line := self._file.readline()).endswith(b"\n"):
             end += len(line)
             try:
-                self._read_line(json.loads(line), records)
+                if self.is_whole:
+                    raise ValueError("more lines than records")
+                values = json.loads(line)
+                if values == {"records": self.count_before}:
+                    self.is_whole = True
+                    continue
+                records.append(_record(values, self.count_before + 1))
+                self.count_before += 1
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 where = f"{self._path}, line {self.count_before + 2 + self.is_whole}"
                 raise RecordError(f"{where}: it is damaged; name another file") from error
@@ -90,15 +95,6 @@ class SketchesFile:
                 records = []
         self._file.truncate(end)
         yield records
-
-    def _read_line(self, values: dict[str, Any], records: list[ReadRecord]) -> None:
-        if self.is_whole:
-            raise ValueError("more lines than records")
-        if values == {"records": self.count_before}:
-            self.is_whole = True
-            return
-        records.append(_record(values, self.count_before + 1))
-        self.count_before += 1
 
     def add(self, number: int, records: Sequence[ReadRecord]) -> None:
         """Keep the next *records*, the first of which has this *number*, from 1."""

@@ -5,9 +5,8 @@ from importlib.util import find_spec
 if find_spec("pyspark") is None:
     raise ModuleNotFoundError("dedup.spark needs PySpark: pip install 'scrapy-dedup[spark]'")
 
-from dedup.spark.deduplicate import deduplicate
+from dedup.spark.deduplicate import deduplicate, sketches
 from dedup.spark.judge import judge
 from dedup.spark.session import SparkError
-from dedup.spark.sketches import sketches
 
 __all__ = ["SparkError", "deduplicate", "judge", "sketches"]

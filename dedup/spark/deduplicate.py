@@ -1,4 +1,4 @@
-"""Rows of a DataFrame -> which of them are kept, and what the others repeat."""
+"""Rows of a DataFrame -> which of them are kept, and what the others repeat; or their records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,11 @@ from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.record import PageRecord
 from dedup.rule import Kind
-from dedup.spark.columns import Columns, column
+from dedup.spark.arguments import Columns, column, method_of, reader_of, rule_of
 from dedup.spark.components import cut
 from dedup.spark.judge import judge
 from dedup.spark.reading import READ
 from dedup.spark.session import clear_errors
-from dedup.spark.settings import method_of, reader_of, rule_of
 
 RESULT = ("kept", "original", "distance", "verdict")
 _ROW = "__dedup_row"
@@ -85,7 +84,7 @@ def deduplicate(
         records = read.where(F.col("state") == READ).select(
             *dict.fromkeys([*order, *PageRecord._fields])
         )
-        verdicts = judge(records, chosen, rule, order, has_pages=reader.has_pages)
+        verdicts = judge(records, chosen, rule, order, has_pages=reader.reader.has_pages)
         originals = read.select(
             F.col("row").alias("original"), F.col("key").alias("key_of_original")
         )
@@ -99,3 +98,37 @@ def deduplicate(
             F.col("distance").alias("distance"),
             verdict.alias("verdict"),
         )
+
+
+def sketches(
+    df: DataFrame,
+    *,
+    text: str | None = None,
+    html: str | None = None,
+    key: str | None = "url",
+    method: str | Mapping[str, Any] | Method | type[Method] = "simhash",
+    scope: Any = None,
+    extractor: str | Extractor = "trafilatura",
+    page_timeout: float = 30.0,
+    secret: str | None = None,
+    field: str = "dedup_record",
+) -> DataFrame:
+    """Return *df* with the record of each page in place of its content, in the column *field*.
+
+    The record is that which a crawl with `DEDUP_SKETCH_FIELD` writes into items. It can be stored,
+    as in Parquet, joined with records of other times, of crawls, too, and given to `deduplicate` as
+    *record*, which then says what it would have said of the contents. It is null where a row could
+    not be read. The arguments are those of `deduplicate`; of those, the records must have the same
+    *method* and *secret*, and have the *scope* that they were given here.
+
+    Raises ValueError or TypeError for arguments that make no sense.
+    """
+    columns = Columns(text, html, key=key)
+    columns.check(df)
+    others = [name for name in df.columns if name != columns.content]
+    if field in others:
+        raise ValueError(f"the DataFrame has a column {field!r} already")
+    chosen = method_of(method, secret)
+    reader = reader_of(columns, chosen, extractor, scope, page_timeout=page_timeout)
+    parts = columns.parts(df.columns if reader.needs_item else ())
+    return reader.sketch(df.select(*(column(name) for name in others), *parts), others, field)

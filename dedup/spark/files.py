@@ -1,7 +1,6 @@
 """``dedup scan --spark``: files of JSON lines and of Parquet, by Spark's own readers."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -19,8 +18,8 @@ from dedup.records.base import DEFAULT_CANONICAL, DEFAULT_KEY
 from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.fields_seen import FieldsSeen
-from dedup.spark.columns import Columns, column
+from dedup.scan.deciding import FieldsSeen
+from dedup.spark.arguments import Columns, column
 from dedup.spark.components import cut
 from dedup.spark.judge import Batches, judge
 from dedup.spark.reading import BAD, READ, UNREAD, WITHOUT_SCOPE, RowReader, Rows
@@ -113,7 +112,9 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
     Raises RecordError for what is wrong with the records, as a scan does, SparkError for what is
     wrong with the cluster.
     """
-    with clear_errors(), _settings(session):
+    for setting in _SETTINGS.items():
+        session.conf.set(*setting)
+    with clear_errors():
         outputs = [_Output(session, name) for name in (job.output, job.clusters) if name]
         if found := next((output.name for output in outputs if output.exists()), None):
             raise RecordError(f"{found} exists: remove it, or choose another name")
@@ -128,7 +129,7 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
         read = read.withColumnRenamed(_NUMBER, "row")
         first_bad = _check_records(job, read)
         records = read.where(F.col("state") == READ).select("row", "rank", *PageRecord._fields)
-        method, has_pages = job.reader.reader.method, job.reader.has_pages
+        method, has_pages = job.reader.reader.method, job.reader.reader.has_pages
         verdicts = judge(records, method, job.rule, ["rank", "row"], has_pages=has_pages)
         judged = read.join(verdicts, "row", "left")
         judged = cut(judged.withColumn("verdict", F.coalesce("verdict", "state")))
@@ -146,19 +147,6 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
             "bytes_read": job.inputs.nbytes,
             "bytes_written": outputs[0].nbytes(),
         }
-
-
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    """Set what a scan needs, and put back what was set."""
-    before = {name: session.conf.get(name, None) for name in _SETTINGS}
-    try:
-        for name, value in _SETTINGS.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            session.conf.unset(name) if old is None else session.conf.set(name, old)
 
 
 class _Output:
@@ -245,19 +233,15 @@ def _check_records(job: Job, read: DataFrame) -> str | None:
     [row] = read.agg(
         F.count_if(is_bad).alias("bad"),
         F.count_if(~is_bad).alias("records"),
-        F.count_if(F.col("state") == READ).alias("with_scope"),
+        F.count_if(F.col("state") == READ).alias("scope"),
         *(F.count_if(~is_bad & F.col(f"has_{name}")).alias(name) for name in names),
     ).collect()
     first_bad = _first_message(read, BAD) if row.bad else None
     if first_bad and not job.skip_bad:
         raise RecordError(first_bad)
-    reader = job.reader.reader
-    seen = FieldsSeen(reader.format.fields, reader.scope, job.inputs.files)
-    if row.records:
-        have = {name: row[name] > 0 for name in names}
-        seen.note(row.records, has_scope=row.with_scope > 0, **have)
     if row.records or not row.bad:
-        seen.check()
+        seen = [name for name in (*names, "scope") if row[name]]
+        FieldsSeen(job.reader.reader, job.inputs.files, row.records, seen).check()
     return first_bad
 
 

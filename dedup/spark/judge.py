@@ -14,8 +14,7 @@ from dedup.methods import KeyMethod, Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.outcome import Fate
-from dedup.scan.record_judge import RecordJudge
+from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.scopes import host
 from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components
 from dedup.spark.matches import find_links

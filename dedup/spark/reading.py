@@ -1,6 +1,6 @@
 """Rows of a DataFrame -> records of pages, read by the reader of `dedup scan`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -12,15 +12,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from dedup.evidence import Evidence
-from dedup.preference import Copy, Preference
+from dedup.preference import Preference
 from dedup.record_field import MadeWith, to_field
-from dedup.records import Fields, Format, RawRecord, Record, RecordError
+from dedup.records import Fields, Format, RawRecord, Record
 from dedup.records.base import decode_html, record_of
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
+from dedup.scan.deciding import rank_of
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_stream import pool_for, read_raws
-from dedup.spark.columns import PARTS
 from dedup.spark.judge import Batches, slices
+
+PARTS = (
+    "__dedup_content", "__dedup_key", "__dedup_date", "__dedup_canonical", "__dedup_item",
+)  # fmt: skip
+"""The names of the columns that are read of each row, where they are there."""
 
 READ = "read"
 BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"
@@ -80,47 +85,38 @@ class RowReader:
         """Whether all columns of a row count, since they tell its scope."""
         return self.reader.format.fields.with_all
 
-    @property
-    def has_pages(self) -> bool:
-        """Whether there are other records than of texts, as a scan has it."""
-        fields = self.reader.format.fields
-        return fields.is_html or fields.is_object or self.reader.scope is not None
-
     def read(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """Return the columns *names* of *rows*, and what was read, `_READ`."""
-        own = from_arrow_schema(_READ).fields
-        schema = StructType([*(rows.schema[name] for name in names), *own])
-
-        def read(batches: Batches) -> Iterator[pa.RecordBatch]:
-            for part, records in self._read(batches):
-                columns = zip(*map(self._row, records), strict=True)
-                arrays = [pa.array(*pair) for pair in zip(columns, _READ.types, strict=True)]
-                columns_before = [part[name] for name in names]
-                yield pa.RecordBatch.from_arrays([*columns_before, *arrays], [*names, *_READ.names])
-
-        return rows.mapInArrow(read, schema)
+        return self._map(rows, names, _READ, self._row)
 
     def sketch(self, rows: DataFrame, names: Sequence[str], field: str) -> DataFrame:
         """Return the columns *names* of *rows*, and the record of each as the column *field*."""
-        own = from_arrow_schema(pa.schema([("record", _FIELD)])).fields
-        schema = StructType([*(rows.schema[name] for name in names), *own])
+        schema = pa.schema([("record", _FIELD)])
+        return self._map(rows, names, schema, lambda read: (self._field(read),)).toDF(*names, field)
+
+    def _map(
+        self,
+        rows: DataFrame,
+        names: Sequence[str],
+        schema: pa.Schema,
+        values_of: Callable[[ReadRecord], tuple[Any, ...]],
+    ) -> DataFrame:
+        format_, reader = self.reader.format, self.reader
+        raws_of = _lines if isinstance(format_, JsonLines) else _values_of_parts
 
         def read(batches: Batches) -> Iterator[pa.RecordBatch]:
-            for part, records in self._read(batches):
-                fields = pa.array(map(self._field, records), _FIELD)
-                columns = [*(part[name] for name in names), fields]
-                yield pa.RecordBatch.from_arrays(columns, [*names, "record"])
+            with pool_for(reader, 1, has_html=format_.has_html) as pool:
+                for part in slices(batches, _ROWS_AT_ONCE):
+                    raws, has_html = raws_of(part), format_.has_html
+                    pairs = read_raws(raws, pool, 1, has_html=has_html)
+                    records = [values_of(read) for _, read in chain.from_iterable(pairs)]
+                    columns = zip(zip(*records, strict=True), schema.types, strict=True)
+                    arrays = [part[name] for name in names]
+                    arrays += [pa.array(*column) for column in columns]
+                    yield pa.RecordBatch.from_arrays(arrays, [*names, *schema.names])
 
-        return rows.mapInArrow(read, schema).toDF(*names, field)
-
-    def _read(self, batches: Batches) -> Iterator[tuple[pa.RecordBatch, list[ReadRecord]]]:
-        format_ = self.reader.format
-        data_of = _lines if isinstance(format_, JsonLines) else _values_of_parts
-        has_html = format_.has_html
-        with pool_for(self.reader, 1, has_html=has_html) as pool:
-            for part in slices(batches, _ROWS_AT_ONCE):
-                pairs = read_raws(data_of(part), pool, 1, has_html=has_html)
-                yield part, [read for _, read in chain.from_iterable(pairs)]
+        before = [rows.schema[name] for name in names]
+        return rows.mapInArrow(read, StructType([*before, *from_arrow_schema(schema).fields]))
 
     def _row(self, read: ReadRecord) -> tuple[Any, ...]:
         page, state = read.page, _state(read)
@@ -137,13 +133,7 @@ class RowReader:
         """Return what sorts as the ranks by the preference."""
         if read.error is not None or not self.preference.changes_order:
             return b""
-        copy = Copy(read.page.key, read.canonical, read.length, read.date)
-        try:
-            ranks = self.preference.rank(copy)
-        except Exception as error:  # of a criterion of the user's own
-            what = f"the preference of {copy.url!r:.200}"
-            raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
-        return b"".join(rank.to_bytes(8, "big") for rank in ranks)
+        return rank_of(self.preference, read)
 
     def _field(self, read: ReadRecord) -> dict[str, Any] | None:
         assert self.made_with is not None

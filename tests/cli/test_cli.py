@@ -136,7 +136,7 @@ def test_a_diff_leaves_out_what_is_long_and_equal():
 
 LEXICON = ["evaluate", "--lexicon", "-o", "new"]
 WRONG = [
-    (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be read (No such file or directory)"),
+    (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be used (No such file or directory)"),
     (["evaluate", "news", "--method", "simhsh"], "'simhsh'; did you mean simhash?"),
     (["evaluate", "news", "--method", "a.b"], "got 'a.b': No module named 'a'"),
     (["evaluate", "news", "--extractor", "a.b"], "got 'a.b': No module named 'a'"),
@@ -149,10 +149,10 @@ WRONG = [
     (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
     ([*LEXICON, "nowhere"], "nowhere cannot be used (No such file or directory)"),
     ([*LEXICON, "news"], "news cannot be used (Is a directory)"),
-    ([*LEXICON, "deep.jsonl"], "deep.jsonl, line 1: not a JSON object"),
+    ([*LEXICON, "deep.jsonl"], "deep.jsonl, record 1: not JSON"),
     ([*LEXICON, "empty.jsonl"], "a lexicon needs at least 2 documents, got 0"),
-    ([*LEXICON, "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
-    ([*LEXICON, "number.jsonl"], "line 1: the field 'text' must be a string"),
+    ([*LEXICON, "bad.jsonl"], "bad.jsonl, record 2: must be a JSON object"),
+    ([*LEXICON, "number.jsonl"], "record 1: the field 'text' must be a string"),
     ([*LEXICON, "bytes.txt"], "bytes.txt is not UTF-8"),
     ([*LEXICON, "bad.jsonl", "-o", "a/b"], "a/b must be in a folder that exists"),
     *(
@@ -369,9 +369,9 @@ def test_a_reader_that_stops_reading_is_no_error(collection):
 
 @pytest.mark.slow
 def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
-    path = tmp_path / "zeros.jsonl"
+    path = tmp_path / "zeros.txt"
     with path.open("wb") as file:
-        file.truncate(1 << 30)  # takes no room on the disk, and is one line
+        file.truncate(1 << 30)  # takes no room on the disk
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20));"
         "from dedup.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -384,7 +384,7 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     assert (run.returncode, run.stderr) == (2, "dedup evaluate: out of memory\n")
-    assert [each.name for each in tmp_path.iterdir()] == ["zeros.jsonl"]
+    assert [each.name for each in tmp_path.iterdir()] == ["zeros.txt"]
 
 
 def test_without_a_command_the_commands_are_shown(capsys):

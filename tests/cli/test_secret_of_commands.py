@@ -94,27 +94,17 @@ def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, 
     assert told["distance"] == method.distance(*sketches)
 
 
-def test_a_ledger_is_converted_to_another_method_with_the_secret_it_has(
-    crawled, tmp_path, capsys, secret
+@pytest.mark.parametrize(("method", "own"), [("simhash", SECRET), ("verified", SECRET[::-1])])
+def test_a_ledger_is_converted_to_another_method_or_secret(
+    crawled, tmp_path, capsys, monkeypatch, method, own
 ):
     _, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
-    arguments = ("ledger", ledger, "-o", new, "--method", "simhash", "--texts", feed)
+    monkeypatch.setenv("DEDUP_SECRET", own)
+    arguments = ("ledger", ledger, "-o", new, "--method", method, "--texts", feed)
     assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
     sketches, identity = sketches_of(new)
-    wanted, of_method = expected("simhash", SECRET, feed)
-    assert sketches == wanted
-    assert identity.items() >= of_method.items()
-
-
-def test_and_to_another_secret(crawled, tmp_path, capsys, monkeypatch):
-    _, ledger, feed = crawled
-    new, other = tmp_path / "new.sqlite", SECRET[::-1]
-    monkeypatch.setenv("DEDUP_SECRET", other)
-    arguments = ("ledger", ledger, "-o", new, "--method", "verified", "--texts", feed)
-    assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
-    sketches, identity = sketches_of(new)
-    wanted, of_method = expected("verified", other, feed)
+    wanted, of_method = expected(method, own, feed)
     assert sketches == wanted
     assert identity.items() >= of_method.items()
 

@@ -1,3 +1,4 @@
+import gzip
 import socket
 import time
 from contextlib import suppress
@@ -74,12 +75,14 @@ def test_a_page_is_fetched_where_it_has_moved_to():
         "/caf%C3%A9": Answer(TEXT.encode("gbk"), content_type="text/html; charset=gbk"),
         "/plain": Answer(b"if x <y", content_type="text/plain"),
         "/untold": Answer(b"text", content_type=""),
+        "/packed": Answer(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"}),
     }
     with served(pages) as url:
         assert read_source(f"{url}/old") == TEXT
         assert read_source(f"{url}/café") == TEXT
         assert read_source(f"{url}/plain") == "if x <y"
         assert read_source(f"{url}/untold") == "text"
+        assert read_source(f"{url}/packed") == "packed"
 
 
 @each(
@@ -87,11 +90,10 @@ def test_a_page_is_fetched_where_it_has_moved_to():
     [
         (Answer(b"", 404), "responds with status 404"),
         (Answer(b"", 500), "responds with status 500"),
-        (Answer(b"", 301, headers={"Location": "/page"}), "status 301"),
-        (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "status 301"),
-        (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "has moved to an FTP server"),
+        (Answer(b"", 301, headers={"Location": "/page"}), "too many redirects"),
+        (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "cannot be fetched"),
+        (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "cannot be fetched"),
         (Answer(b"%PDF", content_type="application/pdf"), "is not HTML but application/pdf"),
-        (Answer(b"x", headers={"Content-Encoding": "gzip"}), "sent as gzip"),
         (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
     ],
 )
@@ -135,7 +137,10 @@ def test_a_server_that_never_stops_answering_is_left(monkeypatch):
 @each(
     ("sent", "message"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe end", "broke off after 7 bytes"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe end",
+            "7 bytes read, 93 more expected",
+        ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nend", "cannot be fetched"),
         (b"what? end", "cannot be fetched"),
         (b"end", "cannot be fetched"),

@@ -151,12 +151,12 @@ def test_pairs_that_were_judged_come_with_their_answers(evaluate, pages):
 
 SAMPLE = ["--sample", "9", "-o"]
 WRONG = [
-    (["--answers", "nowhere"], "nowhere cannot be read (No such file or directory)"),
+    (["--answers", "nowhere"], "nowhere cannot be used (No such file or directory)"),
     (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer about a pair"),
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
     (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
     (["--answers", "bytes"], "bytes is not UTF-8"),
-    (["--answers", "."], ". cannot be read (Is a directory)"),
+    (["--answers", "."], ". cannot be used (Is a directory)"),
     (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
     (["-o", "new"], "-o is for --sample and --lexicon, which need it"),
     ([*SAMPLE, "columns.tsv"], "columns.tsv exists: remove it, or choose another name"),
@@ -165,7 +165,10 @@ WRONG = [
     ([*SAMPLE, "new", "--method", '{"name": "simhash", "bits": 1}'], "--method simhash: bits"),
     ([*SAMPLE, "new", "--method", "exact"], "no two of 60 pages are near: nothing to judge"),
     ([*SAMPLE, "new", "--lexicon"], "--lexicon goes with neither"),
-    ([*SAMPLE, "new", "--key-field", "name"], "pages.jsonl, line 1: the key 'name' must be a str"),
+    (
+        [*SAMPLE, "new", "--key-field", "name"],
+        "pages.jsonl, record 1: the key 'name' must be a str",
+    ),
     ([*SAMPLE, "new", "--text-field", "body"], "0 different texts of 20 tokens or more in the"),
 ]
 
@@ -191,11 +194,11 @@ def test_wrong_input_gets_one_line_and_writes_nothing(evaluate, pages, arguments
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[]\n", "line 1: not a JSON object"),
-        (b"{\n", "line 1: not a JSON object"),
-        (b'{"url": "a", "text": 1}', "line 1: the field 'text' must be a string"),
-        (b'{"url": 1, "text": "a"}', "line 1: the key 'url' must be a string"),
-        (b"\xff", "is not UTF-8"),
+        (b"[]\n", "record 1: must be a JSON object"),
+        (b"{\n", "record 1: not JSON"),
+        (b'{"url": "a", "text": 1}', "record 1: the field 'text' must be a string"),
+        (b'{"url": 1, "text": "a"}', "record 1: the key 'url' must be a string"),
+        (b"\xff", "record 1: not utf-8"),
         (b"", "has 0 different texts"),
     ],
 )

@@ -582,6 +582,6 @@ def test_a_header_with_a_quote_that_is_never_closed_is_refused_in_time(tmp_path)
     path = tmp_path / "pages.csv"
     path.write_bytes(b'url,"text\n' + b"a\n" * 3_000_000)
     start = time.process_time()
-    with pytest.raises(RecordError, match="header: more than 1 MB"):
+    with pytest.raises(RecordError, match=r"header: not a CSV row \(field larger"):
         opened(path)
     assert time.process_time() - start < 5

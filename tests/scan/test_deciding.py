@@ -16,7 +16,7 @@ from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, RecordError, format_of
 from dedup.rule import Rule
-from dedup.scan import Fate, RecordReader, fields_seen, record_stream, scan, write_clusters
+from dedup.scan import Fate, RecordReader, deciding, record_stream, scan, write_clusters
 from dedup.text import Document
 
 # The edited copies are at distances up to 3 of the first one; the last ones differ.
@@ -201,7 +201,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
     ],
 )
 def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):
-    monkeypatch.setattr(fields_seen, "_RECORDS_WITHOUT_FIELD", 2)
+    monkeypatch.setattr(deciding, "_RECORDS_WITHOUT_FIELD", 2)
     path = lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
     with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
         scanned(path, fields=fields)

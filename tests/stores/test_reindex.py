@@ -98,7 +98,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         (["--texts", "body.jsonl"], "--texts is for a ledger and --method"),
         (["--method", "minhash"], "holds the texts of some pages only"),
         (["--method", "unheard-of"], "--method must be"),
-        (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
+        (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, record 2: "),
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
         (
             ["--method", "minhash", "--texts", "body.jsonl"],

@@ -11,8 +11,7 @@ from dedup.evidence import NORMAL, Evidence, Names, Objection
 from dedup.methods import SimHash
 from dedup.record import PageRecord, keys_of
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule, Witness
-from dedup.scan.outcome import Fate
-from dedup.scan.record_judge import RecordJudge
+from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.stores import finished
 from dedup.view import search as module
 
