@@ -38,8 +38,7 @@ from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.base import decode_html
 from dedup.text import without_surrogates
-from dedup.workers import InlinePool, ReadError, WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import InlinePool, ReadError, Task, WorkerPool
 
 LONGEST = 3_000
 LONGEST_SECONDS = 10.0

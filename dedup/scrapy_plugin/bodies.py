@@ -20,8 +20,7 @@ from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.text import to_utf8
-from dedup.workers.base import Pool, ReadError
-from dedup.workers.protocol import Task
+from dedup.workers import Pool, ReadError, Task
 
 
 def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:

@@ -36,7 +36,7 @@ from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.text import to_utf8
-from dedup.workers.base import ReadError
+from dedup.workers import ReadError
 
 logger = get_logger(__name__)
 

@@ -17,7 +17,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
 from dedup.scrapy_plugin.request_options import request_options
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.workers.base import ReadError
+from dedup.workers import ReadError
 
 _OWN_HOST = "page.invalid"
 _MOST_LINKS = 500_000

@@ -22,7 +22,7 @@ from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.plugin import Extension
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState
 from dedup.scrapy_plugin.settings import MARK_FIELD, DedupSettings
-from dedup.workers.base import ReadError
+from dedup.workers import ReadError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

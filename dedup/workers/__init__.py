@@ -1,7 +1,8 @@
 """Reading pages in worker processes, off the event loop."""
 
-from dedup.workers.base import Pool, ReadError
-from dedup.workers.inline import InlinePool
+from dedup.workers.base import InlinePool, ReadError, Task
 from dedup.workers.pool import WorkerPool
 
-__all__ = ["InlinePool", "Pool", "ReadError", "WorkerPool"]
+__all__ = ["InlinePool", "Pool", "ReadError", "Task", "WorkerPool"]
+
+Pool = InlinePool | WorkerPool

@@ -1,9 +1,12 @@
-"""The interface of a pool, and its one error."""
+"""Tasks, what comes of them, and the pool that runs them where they are submitted."""
 
-from abc import ABC, abstractmethod
 from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
 
-from dedup.workers.protocol import Answer, Work
+from dedup.page import Page, PageReader
+
+Answer = TypeVar("Answer", covariant=True)
 
 
 class ReadError(Exception):
@@ -18,20 +21,62 @@ class ReadError(Exception):
         self.cause = cause
 
 
-class Pool(ABC):
-    """Runs tasks, mostly reading pages."""
+class Reader(Protocol):
+    """What a worker needs for all of its tasks; sent to it once."""
 
-    @abstractmethod
+    def warm_up(self) -> None:
+        """Load everything that tasks need, so that it does not count as time of a task."""
+
+
+class Work(Protocol[Answer]):
+    """A task for a worker, which answers with the result of `run`."""
+
+    def run(self, reader: Any) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A page to read: a whole HTML document, or a field of an item; see `PageReader`."""
+
+    kind: Literal["html", "field"]
+    content: str
+
+    def run(self, reader: PageReader) -> Page:
+        read = reader.read_html if self.kind == "html" else reader.read_field
+        return read(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A worker's answer to a failed task."""
+
+    message: str
+
+
+READY = b"\0dedup worker is ready\n"
+"""A worker writes this before its first answer."""
+
+
+class InlinePool:
+    """Runs every task when it is submitted, in the caller's own process and thread.
+
+    There is no time limit, and a page that crashes the extractor ends the process.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
     def start(self) -> None:
-        """Start the pool; call this once, before `submit`."""
+        """Do nothing: there are no processes."""
 
-    @abstractmethod
     def submit(self, task: Work[Answer]) -> "Future[Answer]":
-        """Return the future of the answer to *task*.
+        """Return the future of the answer to *task*; its exception can only be a `ReadError`."""
+        future: Future[Answer] = Future()
+        try:
+            future.set_result(task.run(self._reader))
+        except Exception as error:
+            future.set_exception(ReadError("error", f"{type(error).__name__}: {error}"))
+        return future
 
-        Its exception can only be a `ReadError`.
-        """
-
-    @abstractmethod
     def close(self) -> None:
-        """Stop all work at once; unfinished tasks fail with cause "closed"."""
+        """Do nothing: no task is left."""

@@ -14,19 +14,17 @@ from time import monotonic
 from typing import IO, Any
 
 from dedup.logs import get_logger
-from dedup.workers.base import Pool, ReadError
-from dedup.workers.protocol import READY, Answer, Failure, Reader, Setup, Work
+from dedup.workers.base import READY, Answer, Failure, Reader, ReadError, Work
 
 logger = get_logger(__name__)
 
 _START_SECONDS = 60.0
-# After this many failed starts in a row, the pool waits before it tries again.
-_START_ATTEMPTS = 3
+# After a failed start; until then, tasks fail for the same reason.
 _SECONDS_BETWEEN_STARTS = 10.0
 _WATCH_EVERY = 0.2
 
 
-class WorkerPool(Pool):
+class WorkerPool:
     """Processes that run tasks; each has a thread that talks to it through pipes.
 
     Not a ``ProcessPoolExecutor``, which runs an unguarded main script again in every child, does
@@ -48,7 +46,7 @@ class WorkerPool(Pool):
         Raises ValueError if *reader* cannot be sent to another process.
         """
         try:
-            setup = pickle.dumps(Setup(reader, page_timeout))
+            setup = pickle.dumps((reader, page_timeout))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(f"cannot be sent to a worker process: {error}") from error
         self._tasks: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
@@ -60,10 +58,12 @@ class WorkerPool(Pool):
         self._watchdog = threading.Thread(target=self._watch, name="dedup-watchdog", daemon=True)
 
     def start(self) -> None:
+        """Start the processes; call this once, before `submit`."""
         for thread in (*self._workers, self._watchdog):
             thread.start()
 
     def submit(self, task: Work[Answer]) -> "Future[Answer]":
+        """Return the future of the answer to *task*; its exception can only be a `ReadError`."""
         future: Future[Answer] = Future()
         if self._is_closed.is_set():
             future.set_exception(ReadError("closed", "the pool is closed"))
@@ -74,6 +74,7 @@ class WorkerPool(Pool):
         return future
 
     def close(self) -> None:
+        """Stop all work at once; unfinished tasks fail with cause "closed"."""
         self._is_closed.set()
         for worker in self._workers:
             self._tasks.put(None)
@@ -119,15 +120,15 @@ class _Worker(threading.Thread):
         self._page_timeout = page_timeout
         self._recycle_after = recycle_after
         self._pages = 0
-        self._failed_starts = 0
-        self._last_start = 0.0
+        # Why the last start failed, and when.
+        self._failure: tuple[str, float] | None = None
         # Without the lock, the watchdog could kill the next task instead of one that ends in time.
         self._lock = threading.Lock()
         self._deadline: float | None = None
         self._was_late = False
 
     def run(self) -> None:
-        with contextlib.suppress(ReadError):  # the first task tries again, and reports it
+        with contextlib.suppress(ReadError):  # the first task reports it
             self._start()
         while entry := self._tasks.get():
             task, future = entry
@@ -173,12 +174,10 @@ class _Worker(threading.Thread):
         self._stop()
         if self._is_closed.is_set():
             raise ReadError("closed", "the pool was closed")
-        is_soon = monotonic() < self._last_start + _SECONDS_BETWEEN_STARTS
-        if self._failed_starts >= _START_ATTEMPTS and is_soon:
-            raise ReadError("start", "no worker process could be started")
-        self._last_start = monotonic()
-        self._failed_starts += 1
+        if self._failure and monotonic() < self._failure[1] + _SECONDS_BETWEEN_STARTS:
+            raise ReadError("start", self._failure[0])
         try:
+            self._failure = None
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "dedup.workers.worker"],
                 stdin=subprocess.PIPE,
@@ -188,23 +187,19 @@ class _Worker(threading.Thread):
                 # the worker's own children with it.
                 start_new_session=True,
             )
-        except Exception as error:
-            raise ReadError("start", f"the worker process did not start: {error}") from error
-        if self._is_closed.is_set():  # close() may have run before there was a process to kill
-            self._stop()
-            raise ReadError("closed", "the pool was closed")
-        try:
+            if self._is_closed.is_set():  # close() may have run before there was a process to kill
+                raise ReadError("closed", "the pool was closed")
             answer = self._exchange(self.process, None, _START_SECONDS)
-        except ReadError as error:
-            if error.cause == "closed":
-                raise
-            raise ReadError("start", f"the worker process did not start: {error}") from error
-        if isinstance(answer, Failure):
+            if isinstance(answer, Failure):
+                raise RuntimeError(answer.message)
+        except Exception as error:
             self._stop()
-            raise ReadError("start", f"the worker process did not start:\n{answer.message}")
+            if isinstance(error, ReadError) and error.cause == "closed":
+                raise
+            self._failure = f"the worker process did not start: {error}", monotonic()
+            raise ReadError("start", self._failure[0]) from error
         for warning in answer:
             _warn_once(warning)
-        self._failed_starts = 0
         self._pages = 0
         return self.process
 

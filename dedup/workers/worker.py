@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.workers.protocol import READY, Failure, Setup, Work
+from dedup.workers.base import READY, Failure, Reader, Work
 
 # The pool kills a worker that exceeds the limit; the alarm does so if the pool has died.
 _ORPHAN_SECONDS = 5
@@ -21,7 +21,11 @@ _LONGEST_MESSAGE = 500
 
 
 def main() -> None:
-    """Run tasks until the pool closes the pipe."""
+    """Run tasks until the pool closes the pipe.
+
+    The messages are pickles, which delimit themselves: first the reader and the seconds for each
+    page, whose answer is a list of warnings; then tasks.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings = _Warnings(logging.WARNING)
     logging.getLogger("dedup").addHandler(warnings)
@@ -29,16 +33,17 @@ def main() -> None:
     requests, answers = _take_over_pipes()
     answers.write(READY)
     try:
-        setup: Setup = pickle.load(requests)
+        setup: tuple[Reader, float] = pickle.load(requests)
+        reader, seconds_per_page = setup
     except EOFError:
         return
     except Exception:
         pickle.dump(Failure(traceback.format_exc()), answers)
         answers.flush()
         return
-    _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
+    _set_alarm(seconds_per_page + _ORPHAN_SECONDS)
     with contextlib.suppress(Exception):  # the first task fails again, and reports it
-        setup.reader.warm_up()
+        reader.warm_up()
     _set_alarm(0)
     logging.disable()
     pickle.dump(warnings.messages, answers)
@@ -46,10 +51,10 @@ def main() -> None:
     with contextlib.suppress(EOFError, BrokenPipeError):
         while _resident_bytes() < _LARGEST:
             task: Work[Any] = pickle.load(requests)
-            _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
+            _set_alarm(seconds_per_page + _ORPHAN_SECONDS)
             answer: Any
             try:
-                answer = task.run(setup.reader)
+                answer = task.run(reader)
             except Exception as error:
                 answer = Failure(f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
             _set_alarm(0)

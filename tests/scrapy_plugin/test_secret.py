@@ -22,8 +22,7 @@ from dedup.scrapy_plugin.open_store import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader
-from dedup.workers import WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import Task, WorkerPool
 
 SECRET = "correct horse battery staple"
 SITE = {

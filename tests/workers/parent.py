@@ -13,8 +13,7 @@ from processes import ids_of_workers
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import Task, WorkerPool
 
 
 def main(extractor, page_timeout, page):

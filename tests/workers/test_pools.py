@@ -8,8 +8,7 @@ from bad_extractors import misbehaving
 from dedup.extraction import resiliparse, trafilatura
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import InlinePool, ReadError, WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import InlinePool, ReadError, Task, WorkerPool
 
 TEXTS = [
     "The ferry across the Wend has carried cattle, brides and one grand piano.",

@@ -15,8 +15,7 @@ from processes import children, ids_of_workers, is_running, seconds_until
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import ReadError, WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import ReadError, Task, WorkerPool
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -100,15 +99,6 @@ def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
 
 
 @pytest.mark.slow
-def test_a_page_is_given_up_at_its_time_limit():
-    with started(bad_extractors.misbehaving, page_timeout=0.5) as pool:
-        read(pool, "first")
-        start = time.monotonic()
-        assert read(pool, "hang") == "(timeout)"
-        assert 0.5 <= time.monotonic() - start < LIMIT
-
-
-@pytest.mark.slow
 def test_slow_pages_within_the_limit_are_read():
     with started(bad_extractors.slowly, page_timeout=1.5) as pool:
         assert [read(pool, text) for text in "abcd"] == list("abcd")
@@ -188,13 +178,6 @@ def test_an_extractor_that_the_worker_cannot_import_is_told(tmp_path, monkeypatc
     assert "No module named 'only_here'" in str(errors[0])
 
 
-@pytest.mark.slow
-def test_an_extractor_that_raises_on_every_page_is_told():
-    with started(bad_extractors.raising_always) as pool:
-        error = pool.submit(Task("html", "page")).exception(LIMIT)
-    assert (error.cause, str(error)) == ("error", "LookupError: no main text")
-
-
 def test_what_workers_warn_of_at_their_start_is_logged_once(caplog):
     with started(bad_extractors.with_a_warning, workers=2, recycle_after=1) as pool:
         assert [read(pool, str(number)) for number in range(3)] == ["0", "1", "2"]
@@ -216,8 +199,7 @@ def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path
         "from dedup.extraction import trafilatura\n"
         "from dedup.methods import SimHash\n"
         "from dedup.page import PageReader\n"
-        "from dedup.workers import WorkerPool\n"
-        "from dedup.workers.protocol import Task\n"
+        "from dedup.workers import Task, WorkerPool\n"
         "pool = WorkerPool(PageReader(trafilatura, SimHash()))\n"
         "pool.start()\n"
         "print(pool.submit(Task('field', 'a page')).result(30).text)\n"
@@ -252,13 +234,6 @@ class TestClosing:
         assert read(pool, "page") == "page"
         pool.close()
         assert [read(pool, "page"), read(pool, "page")] == ["(closed)", "(closed)"]
-
-    @pytest.mark.slow
-    def test_a_pool_may_be_closed_twice(self, pool):
-        read(pool, "page")
-        pool.close()
-        pool.close()
-        assert ids_of_workers(pool) == []
 
     @pytest.mark.parametrize(
         "seconds", [0, *(pytest.param(later, marks=pytest.mark.slow) for later in (0.02, 0.1, 0.3))]
@@ -387,8 +362,7 @@ def test_a_worker_starts_without_standard_streams():
         "import bad_extractors\n"
         "from dedup.methods import SimHash\n"
         "from dedup.page import PageReader\n"
-        "from dedup.workers import WorkerPool\n"
-        "from dedup.workers.protocol import Task\n"
+        "from dedup.workers import Task, WorkerPool\n"
         "pool = WorkerPool(PageReader(bad_extractors.well, SimHash())); pool.start()\n"
         "print(pool.submit(Task('html', 'well done')).result(20).text); pool.close()"
     )
@@ -413,8 +387,7 @@ LARGE_PARENT = """
 from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import WorkerPool
-from dedup.workers.protocol import Task
+from dedup.workers import Task, WorkerPool
 
 index = bytearray(b"x") * 1_200_000_000
 pool = WorkerPool(PageReader(EXTRACTORS["trafilatura"], SimHash()), workers=1, page_timeout=30)
