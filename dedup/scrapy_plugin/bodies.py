@@ -1,26 +1,28 @@
 """The pages of responses and of items' fields: no body is read twice."""
 
-import struct
+import marshal
 import zlib
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
 from sys import getsizeof
 from time import perf_counter
+from typing import TypeVar
 
 from scrapy.http import HtmlResponse, Response
 
-from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.lost_text import Sequences
 from dedup.page import Page, page_of_bytes
 from dedup.record import PageRecord
-from dedup.scopes import LONGEST_LANGUAGE
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.text import to_utf8
 from dedup.workers import Pool, ReadError, Task
+
+T = TypeVar("T")
 
 
 def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:
@@ -34,9 +36,19 @@ def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:
     return None
 
 
-def digest_of_body(response: Response) -> bytes:
-    """Return a digest, of 16 bytes, of the body of *response*."""
-    return blake2b(response.body, digest_size=16).digest()
+class _LastOnes(dict[bytes, T]):
+    """What was remembered last of bodies, *most* bytes of it."""
+
+    def __init__(self, most: int, size_of: Callable[[T], int]) -> None:
+        self.most = most
+        self.nbytes = 0
+        self._size_of = size_of
+
+    def remember(self, key: bytes, value: T) -> None:
+        self[key] = value
+        self.nbytes += self._size_of(value)
+        while self.nbytes > self.most:
+            self.nbytes -= self._size_of(self.pop(next(iter(self))))
 
 
 class BodyReader:
@@ -48,11 +60,6 @@ class BodyReader:
     text.
     """
 
-    most_of_sequences = 1 << 22
-    """The memory that samples of sequences take at most, in bytes."""
-    most_of_texts = 1 << 24
-    """That of texts, which are compressed."""
-
     def __init__(
         self, pool: Pool, backlog: Backlog, reporting: Reporting, states: ResponseStates
     ) -> None:
@@ -62,10 +69,10 @@ class BodyReader:
         self._halvings = reporting.halvings
         self._states = states
         self._nbytes = 0
-        self._sequences: dict[bytes, Sequences] = {}
-        self._nbytes_of_sequences = 0
-        self._texts: dict[bytes, bytes] = {}
-        self._nbytes_of_texts = 0
+        self.sequences = _LastOnes[Sequences](
+            1 << 22, lambda one: len(one.sample) + _SIZE_OF_SEQUENCES
+        )
+        self._texts = _LastOnes[bytes](1 << 24, len)  # compressed
         self._read: dict[bytes, bytes] = {}
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
@@ -86,7 +93,7 @@ class BodyReader:
     async def _read_html(self, response: HtmlResponse) -> Page:
         key = _body_key(response)
         if known := self._read.get(key):
-            page = replace(_unpack(known), sequences=self._sequences.get(key))
+            page = replace(_unpack(known), sequences=self.sequences.get(key))
             return self._repeated(page)
         if failure := self._unreadable.get(key):
             raise ReadError(*failure)
@@ -99,7 +106,7 @@ class BodyReader:
             packed = self._read[key] = _pack(page)
             self._nbytes += getsizeof(key) + getsizeof(packed)
             if page.sequences:
-                self._remember(key, page.sequences.thinned(self._halvings()))
+                self.sequences.remember(key, page.sequences.thinned(self._halvings()))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._unreadable[key] = error.cause, str(error)[:200]
@@ -123,13 +130,6 @@ class BodyReader:
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
         return page
 
-    def _remember(self, key: bytes, sequences: Sequences) -> None:
-        self._sequences[key] = sequences
-        self._nbytes_of_sequences += len(sequences.sample) + _SIZE_OF_SEQUENCES
-        while self._nbytes_of_sequences > self.most_of_sequences:
-            oldest = self._sequences.pop(next(iter(self._sequences)))
-            self._nbytes_of_sequences -= len(oldest.sample) + _SIZE_OF_SEQUENCES
-
     async def text_of(self, response: Response) -> str:
         """Return the main text of *response*, "" for what is no HTML; raises ReadError."""
         page = await self.read(response)
@@ -141,10 +141,7 @@ class BodyReader:
                 return zlib.decompress(self._texts[key]).decode()
             page = await result_of(self._pool.submit(Task("html", response.text)))
         if key not in self._texts:
-            data = self._texts[key] = zlib.compress(to_utf8(page.text or ""), 1)
-            self._nbytes_of_texts += len(data)
-            while self._nbytes_of_texts > self.most_of_texts:
-                self._nbytes_of_texts -= len(self._texts.pop(next(iter(self._texts))))
+            self._texts.remember(key, zlib.compress(to_utf8(page.text or ""), 1))
         return page.text or ""
 
     async def read_field(self, value: str) -> Page:
@@ -167,36 +164,23 @@ class BodyReader:
         failures = self._unreadable
         of_a_failure = sum(map(getsizeof, next(iter(failures.items()), ())))
         tables = sum(getsizeof(table) for table in (self._read, failures) if table)
-        nbytes = self._nbytes + self._nbytes_of_sequences + self._nbytes_of_texts
+        nbytes = self._nbytes + self.sequences.nbytes + self._texts.nbytes
         return tables + nbytes + len(failures) * of_a_failure
 
 
 def _pack(page: Page) -> bytes:
-    record, seconds = page.record, sum(page.seconds.values())
-    content = record.digest or b"", record.tokens, seconds, record.evidence or b""
-    language = language_of(page.language).encode()
-    return _PAGE.pack(*content, language) + (record.sketch or b"")
+    record, language = page.record, language_of(page.language)
+    content = record.tokens, record.digest, record.sketch, record.evidence
+    return marshal.dumps((content, language, sum(page.seconds.values())))
 
 
 def _unpack(packed: bytes) -> Page:
-    digest, tokens, seconds, evidence, language = _PAGE.unpack_from(packed)
-    has_text = any(digest)
-    sketch = packed[_PAGE.size :] or None
-    record = PageRecord(
-        tokens=tokens,
-        digest=digest if has_text else None,
-        sketch=sketch,
-        evidence=evidence if any(evidence) else None,
-    )
-    return Page(
-        record,
-        None if has_text else "",
-        language=language.rstrip(b"\0").decode() or None,
-        seconds={"read": seconds},
-    )
+    (tokens, digest, sketch, evidence), language, seconds = marshal.loads(packed)
+    record = PageRecord(tokens=tokens, digest=digest, sketch=sketch, evidence=evidence)
+    text = None if digest else ""
+    return Page(record, text, language=language or None, seconds={"read": seconds})
 
 
-_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s{LONGEST_LANGUAGE}s")
 # The key, the tuple and its bytes, and their places in the table.
 _SIZE_OF_SEQUENCES = 300
 

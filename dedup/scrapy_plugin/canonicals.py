@@ -1,6 +1,7 @@
 """Pages that name another one as their canonical page: they wait for it, and give way to it."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -11,7 +12,10 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
 from dedup.canonical import canonical_of
-from dedup.preference import are_same_url
+from dedup.evidence import Evidence, Objection
+from dedup.preference import are_same_url, canonical_form
+from dedup.record import PageRecord, keys_of
+from dedup.rule import Rule, Verdict, Witness
 from dedup.scopes import domain
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
@@ -20,8 +24,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MOST_KNOWN = 100_000
-"""How many requests are followed on their way."""
+"""How many requests are followed on their way, and pages that are stored under other URLs."""
 _MOST_WAITING = 64
+_MOST_TITLES = 2
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -34,11 +39,22 @@ def canonical_url(response: Response) -> str | None:
     return canonical_of(html, base, headers)
 
 
+def other_canonical(response: Response) -> str | None:
+    """Return the URL of the other page that *response* names as canonical, or ``None``.
+
+    Only one of the same registered domain counts.
+    """
+    url = canonical_url(response)
+    if url is None or are_same_url(url, response.url):
+        return None
+    return url if domain(url) == domain(response.url) else None
+
+
 @dataclass(slots=True, eq=False)
 class _OnItsWay:
     """A request between the scheduler and the verdict on its page."""
 
-    waits_for: "_OnItsWay | None" = None
+    waits: bool = False
     has_arrived: bool = False
     has_ended: bool = False
     calls: list[Callable[[], None]] = field(default_factory=list)
@@ -49,8 +65,8 @@ class Canonicals:
     """Has a page wait for the canonical page that it names, which may be stored in its place.
 
     A page waits before it claims anything, so nobody waits for it but those that name it; and it
-    does not wait for one that waits for itself. It waits while the other one is on its way: from
-    the scheduler to its verdict.
+    does not wait for one that waits. It waits while the other one is on its way: from the scheduler
+    to its verdict.
     """
 
     def __init__(
@@ -71,17 +87,6 @@ class Canonicals:
         # By the fingerprints of the requests.
         self._on_their_way: dict[bytes, _OnItsWay] = {}
 
-    @staticmethod
-    def named_by(response: Response) -> str | None:
-        """Return the URL of the other page that *response* names as canonical, or ``None``.
-
-        Only one of the same registered domain counts.
-        """
-        url = canonical_url(response)
-        if url is None or are_same_url(url, response.url):
-            return None
-        return url if domain(url) == domain(response.url) else None
-
     def watch(self, scheduler: BaseScheduler) -> None:
         """Follow the requests that *scheduler* takes.
 
@@ -90,17 +95,15 @@ class Canonicals:
         enqueue = scheduler.enqueue_request
 
         def enqueue_request(request: Request) -> bool:
+            for url in request.meta.get("redirect_urls", ())[-1:]:
+                self.request_ends(Request(url))
             is_accepted = enqueue(request)
-            self._request_comes(request, is_accepted=is_accepted)
+            has_room = len(self._on_their_way) < _MOST_KNOWN
+            if is_accepted and has_room and (key := self._key(request)):
+                self._on_their_way.setdefault(key, _OnItsWay())
             return is_accepted
 
         scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]
-
-    def _request_comes(self, request: Request, *, is_accepted: bool) -> None:
-        for url in request.meta.get("redirect_urls", ())[-1:]:
-            self.request_ends(Request(url))
-        if is_accepted and len(self._on_their_way) < _MOST_KNOWN and (key := self._key(request)):
-            self._on_their_way.setdefault(key, _OnItsWay())
 
     def response_arrives(self, response: Response) -> None:
         """The callback of *response* is about to run."""
@@ -122,19 +125,14 @@ class Canonicals:
     async def wait_for(self, url: str, response: Response) -> None:
         """Wait for the page at *url*, which *response* names, while it is on its way."""
         page, canonical = self._known(response.request), self._known(Request(url))
-        if not (self._timeout and page and canonical) or page.waits_for:
-            return
-        last = canonical
-        while last is not page and last.waits_for:
-            last = last.waits_for
-        if last is page:
+        if not (self._timeout and page and canonical) or page.waits or canonical.waits:
             return
         size = max(len(response.body), 1024)
         if self._waiting >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
             self._count("canonicals/too_many")
             return
         self._count("canonicals/waited")
-        page.waits_for = canonical
+        page.waits = True
         self._waiting += 1
         self._bytes_waiting += size
         try:
@@ -142,7 +140,7 @@ class Canonicals:
         finally:
             self._bytes_waiting -= size
             self._waiting -= 1
-            page.waits_for = None
+            page.waits = False
 
     async def _wait(self, canonical: _OnItsWay) -> None:
         until = monotonic() + self._timeout
@@ -174,3 +172,51 @@ class Canonicals:
         except Exception:  # of somebody else's
             self._notices.count_error("the fingerprint of the request of <%s>", request.url)
             return None
+
+
+class SelfDeclaredCopies:
+    """Believes pages that say themselves of which page they are a copy, as far as is safe.
+
+    Sites make mistakes: a template may name one page for all, most often the home page. So that is
+    never believed, nor are more than two pages with other titles of each page that they match.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._believed: Counter[str] = Counter()
+        self._stored_at: dict[str, str] = {}
+
+    def note_stored_at(self, urls: Iterable[str], stored: str) -> None:
+        """Take note that what was asked for at *urls* is stored, or about to be, at *stored*."""
+        for url in urls:
+            if len(self._stored_at) < _MOST_KNOWN and not are_same_url(url, stored):
+                self._stored_at[canonical_form(url)] = stored
+
+    def believe(self, verdict: Verdict, record: PageRecord, canonical: str) -> bool:
+        """Return whether a page has only another title than its match, which it calls *canonical*.
+
+        Or it calls a page so that is itself stored as its match. It is counted then.
+        """
+        original = verdict.original or ""
+        named = self._stored_at.get(canonical_form(canonical), canonical)
+        is_copy = (
+            verdict.objection is Objection.TITLE
+            and are_same_url(named, original)
+            and self._rule.believes(Witness.of(record), canonical, original)
+            and len(self._believed) < _MOST_KNOWN
+            and self._believed[original] < _MOST_TITLES
+        )
+        if is_copy:
+            self._believed[original] += 1
+        return is_copy
+
+
+def without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
+    """Return *record* without title and headline, which are then not compared.
+
+    Nor are *own_names*, those values of its item that are one of these.
+    """
+    assert record.evidence is not None
+    evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"")
+    item = b"".join(sorted(keys_of(record.item).difference(own_names)))
+    return record._replace(evidence=evidence.to_bytes(), item=item)

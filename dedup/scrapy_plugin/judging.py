@@ -1,6 +1,6 @@
 """Responses and items -> verdicts, whatever happens."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any
 
@@ -30,8 +30,7 @@ from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.plain_requests import urls_of
-from dedup.scrapy_plugin.request_options import RequestOptions, request_options
+from dedup.scrapy_plugin.requests import RequestOptions, request_options, urls_of
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -41,6 +40,7 @@ from dedup.workers import ReadError
 logger = get_logger(__name__)
 
 
+@dataclass(slots=True, eq=False)
 class Judge:
     """Gives a verdict on each item, by its page and by what it says, or by its own field.
 
@@ -48,35 +48,23 @@ class Judge:
     keeps the item.
     """
 
-    def __init__(
-        self,
-        settings: DedupSettings,
-        pages: BodyReader,
-        detector: Detector,
-        reservations: Reservations,
-        summary: Summary,
-        states: ResponseStates,
-        notices: Notices,
-        closing: Closing,
-    ) -> None:
-        self._settings = settings
-        self._pages = pages
-        self._detector = detector
-        self._reservations = reservations
-        self._summary = summary
-        self._states = states
-        self._notices = notices
-        self._closing = closing
-        self._ignored = settings.fields_without_content
-        self._began = time()
-        self._items = RememberedItems()
+    settings: DedupSettings
+    pages: BodyReader
+    detector: Detector
+    reservations: Reservations
+    summary: Summary
+    states: ResponseStates
+    notices: Notices
+    closing: Closing
+    _began: float = field(default_factory=time)
+    _items: RememberedItems = field(default_factory=RememberedItems)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
 
         The same one for all items of *response* that say the same and have the same scope.
         """
-        state, options = self._states.of(response), request_options(response, self._notices)
+        state, options = self.states.of(response), request_options(response, self.notices)
         key = options.key or response.url
         try:
             judgement = await self._judge_page(item, state, response, options)
@@ -98,7 +86,7 @@ class Judge:
 
     def page_is_unchanged(self, url: str) -> None:
         """Count a stored page of which its server says that it has not changed."""
-        verdict = Verdict(Kind.UNCHANGED, self._settings.method.name, url, 0)
+        verdict = Verdict(Kind.UNCHANGED, self.settings.method.name, url, 0)
         self._count(Judgement(verdict, key=url))
 
     def output_ends(self, state: ResponseState) -> None:
@@ -111,14 +99,14 @@ class Judge:
         self, item: Any, state: ResponseState, response: Response, options: RequestOptions
     ) -> Judgement:
         """Raises UnreadableItemError or ReadError."""
-        is_judged = self._settings.enabled and options.is_on
-        if not is_judged and not self._settings.fields:
-            return Judgement(self._detector.skipped("switched_off"))
+        is_judged = self.settings.enabled and options.is_on
+        if not is_judged and not self.settings.fields:
+            return Judgement(self.detector.skipped("switched_off"))
         if reason := reason_not_to_read(response, limits.MAX_PAGE_BYTES):
-            return Judgement(self._detector.skipped(reason))
-        page = await self._pages.read(response)
+            return Judgement(self.detector.skipped(reason))
+        page = await self.pages.read(response)
         if not is_judged:
-            return Judgement(self._detector.skipped("switched_off"), page)
+            return Judgement(self.detector.skipped("switched_off"), page)
         said = await self._what_says(item, state, response)
         scope = self._scope_of(item, response.url, page.language)
         known = scope, said.to_bytes()
@@ -130,30 +118,31 @@ class Judge:
 
     async def _what_says(self, item: Any, state: ResponseState, response: Response) -> ItemValues:
         """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
-        if ALL_FIELDS in self._ignored:
+        ignored = self.settings.fields_without_content
+        if ALL_FIELDS in ignored:
             return NOTHING
-        values = values_of(item, ItemAdapter, self._ignored)
+        values = values_of(item, ItemAdapter, ignored)
         of_items = state.page_of_items
         if of_items is None:
-            page = await self._pages.read(response)
+            page = await self.pages.read(response)
             body = response.text if isinstance(response, TextResponse) else ""
             of_items = state.page_of_items = PageOfItem(
                 urls_of(response), (self._began, state.began), body, page.evidence
             )
         if of_items.main_text is None and has_long_text(values):
-            of_items.main_text = await self._pages.text_of(response)
+            of_items.main_text = await self.pages.text_of(response)
         return of_items.what_says(values)
 
     def _scope_of(self, item: Any, url: str, language: str | None) -> str | None:
         """Return where *item* is compared (DEDUP_SCOPE), ``None`` if that is not known."""
-        scope = self._settings.scope
+        scope = self.settings.scope
         try:
             name = scope.name_of(url, language, fields_of(item) if scope.needs_item else {})
         except Exception:  # of a function of somebody else's, or a value that is none
-            self._notices.count_error("the scope of an item of <%s>", url)
+            self.notices.count_error("the scope of an item of <%s>", url)
             return None
         if name is None:
-            self._notices.tell_once(
+            self.notices.tell_once(
                 "Items without a value for DEDUP_SCOPE = %r are not compared, and kept. One is of "
                 "<%s>",
                 scope.name,
@@ -171,25 +160,26 @@ class Judge:
         options: RequestOptions,
     ) -> Judgement:
         if scope is None:
-            return Judgement(self._detector.skipped("no_scope"), page)
+            return Judgement(self.detector.skipped("no_scope"), page)
         of_page = storable(page.record.under(options.key or response.url, scope))
         record = of_page._replace(item=said.to_bytes())
-        verdict, claim, number = await self._reservations.of_page(
+        verdict, claim, number = await self.reservations.of_page(
             record, state, response, options, said
         )
+        assert verdict
         if not state.judgements:  # the page is met once, whatever items it has
-            self._detector.learn_names(record)
+            self.detector.learn_names(record)
         if claim and claim not in state.claims:
             state.claims.append(claim)
             state.numbers.add(claim.number)
-            self._summary.claim_begins(claim, record.key, page)
+            self.summary.claim_begins(claim, record.key, page)
         if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
             again = state.said.setdefault(with_digest(of_page), {})  # as its claim has it
             again.setdefault(number, []).append(record.item)
         differences = None
         if verdict.objection is Objection.ITEM and number is not None:
-            differences = self._items.differences(said, self._detector.items_of(number))
-            self._detector.store.note_difference(record.key, number, differences)
+            differences = self._items.differences(said, self.detector.items_of(number))
+            self.detector.store.note_difference(record.key, number, differences)
         if claim:
             self._items.remember(said)
         return Judgement(verdict, page, record=record, claim=claim, differences=differences)
@@ -197,9 +187,9 @@ class Judge:
     async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
         response = item_state.state.response if item_state.state else None
-        options = request_options(response, self._notices)
+        options = request_options(response, self.notices)
         key = _url_of(item, response)
-        value = _text_of(item, self._settings.item_field or "")
+        value = _text_of(item, self.settings.item_field or "")
         size = 0 if value is None else len(to_utf8(value))
         try:
             judgement = await self._judge_field(value, size, key, item, item_state, options)
@@ -220,28 +210,29 @@ class Judge:
     ) -> Judgement:
         """Raises ReadError."""
         if not options.is_on:
-            return Judgement(self._detector.skipped("switched_off"))
+            return Judgement(self.detector.skipped("switched_off"))
         if value is None:
-            self._notices.tell_once(
+            self.notices.tell_once(
                 "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
-                self._settings.item_field,
+                self.settings.item_field,
                 type(item).__name__,
             )
-            return Judgement(self._detector.skipped("no_field"))
+            return Judgement(self.detector.skipped("no_field"))
         if size > limits.MAX_PAGE_BYTES:
-            return Judgement(self._detector.skipped("too_big"))
-        page = await self._pages.read_field(value)
+            return Judgement(self.detector.skipped("too_big"))
+        page = await self.pages.read_field(value)
         language = page.language
-        if self._settings.scope.needs_language and language is None:  # text does not declare it
+        if self.settings.scope.needs_language and language is None:  # text does not declare it
             language = language_of_text(page.text or "")
         scope = self._scope_of(item, key, language)
         if scope is None:
-            return Judgement(self._detector.skipped("no_scope"), page)
+            return Judgement(self.detector.skipped("no_scope"), page)
         record = page.record.under(key, scope)
-        verdict, claim, _ = await self._reservations.of_text(record, key, again=options.again)
+        verdict, claim, _ = await self.reservations.of_text(record, key, again=options.again)
+        assert verdict
         if claim:
             item_state.claim = claim
-            self._summary.claim_begins(claim, key, page)
+            self.summary.claim_begins(claim, key, page)
         return Judgement(verdict, page, record=record)
 
     def _kept(self, error: Exception, key: str) -> Judgement:
@@ -251,7 +242,7 @@ class Judge:
         """
         match error:
             case UnreadableItemError():
-                self._notices.tell_once(
+                self.notices.tell_once(
                     "Items are kept unjudged whose field %r holds what cannot be compared; plain "
                     "values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of <%s>",
                     str(error),
@@ -259,14 +250,12 @@ class Judge:
                 )
             case ReadError():
                 cause = error.cause
-                self._summary.count(f"unread/{cause}")
+                self.summary.count(f"unread/{cause}")
                 logger.debug("Dedup cannot read <%s> (%s): %.500s", key, cause, error)
-                self._notices.tell_once(
-                    f"A page cannot be read ({cause}): <%s>: %.500s", key, error
-                )
+                self.notices.tell_once(f"A page cannot be read ({cause}): <%s>: %.500s", key, error)
             case _:
-                self._notices.count_error("<%s>", key)
-        return Judgement(self._detector.skipped(_reason_to_keep(error)))
+                self.notices.count_error("<%s>", key)
+        return Judgement(self.detector.skipped(_reason_to_keep(error)))
 
     def _count(self, judgement: Judgement) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
@@ -274,11 +263,11 @@ class Judge:
         scope = ""  # where it was not compared
         if record is not None:
             scope, page = record.scope, page and replace(page, record=record)
-        self._summary.record(
+        self.summary.record(
             judgement.verdict, judgement.key, judgement.size, page, scope,
             differences=judgement.differences,
         )  # fmt: skip
-        self._closing.verdict_is_given(judgement.verdict)
+        self.closing.verdict_is_given(judgement.verdict)
 
 
 def _reason_to_keep(error: Exception) -> str:

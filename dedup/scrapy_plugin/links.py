@@ -14,8 +14,7 @@ from dedup.rule import Witness
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.plain_requests import is_plain_link
-from dedup.scrapy_plugin.request_options import request_options
+from dedup.scrapy_plugin.requests import is_plain_link, request_options
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import ReadError
 

@@ -105,7 +105,7 @@ class InnerSpiderMiddleware:
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._states.of(response).callback_raises()
+        self._states.of(response).callback_has_failed = True
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -139,8 +139,6 @@ class DownloaderMiddleware:
             saver.request_leaves(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        if saver := self._plugin.saver:
-            saver.request_fails(request, exception)
         if canonicals := self._plugin.canonicals:
             canonicals.request_ends(request)
 

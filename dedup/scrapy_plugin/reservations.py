@@ -1,8 +1,8 @@
 """Pages and texts -> verdicts and claims, however long that takes."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from time import monotonic, perf_counter
-from typing import NamedTuple
 from weakref import WeakSet
 
 from scrapy.http import Response
@@ -10,32 +10,26 @@ from scrapy.http import Response
 from dedup.claim import Claim
 from dedup.detector import Detector, OwnClaims, Reservation
 from dedup.item_values import NOTHING, ItemValues
-from dedup.preference import Preference
+from dedup.limits import shorten_url
+from dedup.preference import Copy, Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
-from dedup.rule import Kind, Verdict
+from dedup.rule import Kind
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.canonicals import Canonicals
+from dedup.scrapy_plugin.canonicals import (
+    Canonicals,
+    SelfDeclaredCopies,
+    other_canonical,
+    without_names,
+)
 from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.plain_requests import urls_of
-from dedup.scrapy_plugin.preferred import PreferredUrls
-from dedup.scrapy_plugin.request_options import RequestOptions
+from dedup.scrapy_plugin.requests import RequestOptions, urls_of
 from dedup.scrapy_plugin.response_state import ResponseState
-from dedup.scrapy_plugin.self_declared_copies import SelfDeclaredCopies, without_names
 from dedup.stores import LedgerError, StoreDownError
 
-
-class Decided(NamedTuple):
-    """What is said of a page: the number is that of the page that the verdict names."""
-
-    verdict: Verdict
-    claim: Claim | None
-    number: int | None
-
-
+_MOST_KNOWN = 100_000
 _UNRESOLVED = "unresolved"
-_OPEN_BATCH = "open_batch"
 _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
     "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
@@ -72,7 +66,9 @@ class Reservations:
         self._canonicals = canonicals
         self._given_up: WeakSet[Claim] = WeakSet()  # for which somebody has waited in vain
         self._self_declared = SelfDeclaredCopies(detector.rule)
-        self._preferred = PreferredUrls(preference, detector.store, notices)
+        self._preference = preference
+        # What stored pages of this crawl name as their canonical page, by number.
+        self._named: dict[int, str] = {}
 
     async def of_page(
         self,
@@ -81,17 +77,17 @@ class Reservations:
         response: Response,
         options: RequestOptions,
         said: ItemValues,
-    ) -> Decided:
+    ) -> Reservation:
         """Return the verdict on an item of *response*, and if it is new, the claim on its page.
 
-        And the number of the page that it repeats. *said*: what the item says, in words.
+        *said*: what the item says, in words.
         """
         again = options.again
         if options.key:  # which is no URL
-            return self._decided(await self._reserve(record, state, said, again=again))
-        canonical = self._canonicals.named_by(response) if self._canonicals else None
+            return self._counted(await self._reserve(record, state, said, again=again))
+        canonical = other_canonical(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
-        if canonical and not (options.again or state.is_judged):
+        if canonical and not (again or state.is_judged):
             await self._wait_for(canonical, response, record)
         until = monotonic() + self._timeout
         reservation = await self._reserve(record, state, said, again=again, until=until)
@@ -99,14 +95,14 @@ class Reservations:
             reservation = await self._by_own_word(
                 reservation, record, canonical, state, said, until
             )
-        verdict, claim, number = self._decided(reservation)
-        if self._canonicals:
+        verdict, claim, _ = reservation
+        if self._canonicals and verdict:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
             self._self_declared.note_stored_at(urls_of(response), stored)
-        original = number if verdict.is_duplicate else None
-        verdict = await self._preferred.verdict(verdict, claim, original, response.url, canonical)
-        return Decided(verdict, claim, number)
+        if claim and canonical and len(self._named) < _MOST_KNOWN:
+            self._named[claim.number] = canonical
+        return await self._with_preferred(reservation, Copy(response.url, canonical))
 
     async def _by_own_word(
         self,
@@ -123,27 +119,47 @@ class Reservations:
         way only to that one, and only when that is stored.
         """
         verdict, claim, *_ = reservation
-        if not (verdict and claim and self._self_declared.is_copy(verdict, record, canonical)):
+        if not (verdict and claim and self._self_declared.believe(verdict, record, canonical)):
             return reservation
-        original = verdict.original or ""
-        self._self_declared.believe(original)
         self._detector.release(claim)
         nameless = without_names(record, said.names)
         believed = await self._reserve(nameless, state, again=False, until=until)
-        verdict = believed.verdict
-        if verdict and verdict.is_duplicate and verdict.original == original:
+        again = believed.verdict
+        if again and again.is_duplicate and again.original == verdict.original:
             return believed
-        self._self_declared.take_back(original)
         if believed.claim:
             self._detector.release(believed.claim)
         return await self._reserve(record, state, said, again=False, until=until)
 
-    async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Decided:
+    async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Reservation:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
-        verdict, claim, number = self._decided(await self._reserve(record, again=again))
-        original = number if verdict.is_duplicate else None
-        verdict = await self._preferred.verdict(verdict, claim, original, url)
-        return Decided(verdict, claim, number)
+        return await self._with_preferred(await self._reserve(record, again=again), Copy(url))
+
+    async def _with_preferred(self, reservation: Reservation, page: Copy) -> Reservation:
+        """Return *reservation* of *page*, whose verdict says so if that has a better URL.
+
+        The best of such URLs is noted: later crawls that meet the same content under it take it for
+        unchanged.
+        """
+        verdict, _, number = self._counted(reservation)
+        preference, store = self._preference, self._detector.store
+        if not (verdict and verdict.is_duplicate and verdict.original and preference):
+            return reservation
+        if number is None:
+            return reservation
+        try:
+            if not preference.prefers(page, Copy(verdict.original, self._named.get(number))):
+                return reservation
+            best = await store.preferred(number) or (await store.pages([number]))[number].key
+            if best == verdict.original or preference.prefers(page, Copy(best)):
+                best = shorten_url(page.url)
+                store.note_preferred(number, best)
+        except StoreDownError:
+            return reservation
+        except Exception:  # of a criterion of somebody else's
+            self._notices.count_error("the preference of <%s>", page.url)
+            return reservation
+        return reservation._replace(verdict=replace(verdict, preferred=best))
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
         """Wait for the page at *url*, which *response* names, while that would be stored else."""
@@ -199,15 +215,14 @@ class Reservations:
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             if claim.is_put_off:
                 self._notices.tell_once(_OPEN_BATCHES)
-                return Reservation(self._detector.skipped(_OPEN_BATCH))
+                return Reservation(self._detector.skipped("open_batch"))
             if state and state.holds_older(claim):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
             await wait_for_call(left, claim.when_ended)
 
-    def _decided(self, reservation: Reservation) -> Decided:
-        """Return what *reservation* has, and count where nobody could wait for it."""
-        assert reservation.verdict
-        if reservation.verdict.reason == _UNRESOLVED:
+    def _counted(self, reservation: Reservation) -> Reservation:
+        """Return *reservation*, which is the last one of a page, and count it if it is open."""
+        if reservation.verdict and reservation.verdict.reason == _UNRESOLVED:
             self._summary.count("claims/unresolved")
-        return Decided(reservation.verdict, reservation.claim, reservation.original)
+        return reservation

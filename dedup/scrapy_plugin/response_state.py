@@ -57,9 +57,7 @@ class ResponseState:
     """
 
     of: "ref[Response]"
-    end_claim: EndClaim
-    renew: Renew
-    settled: Settled | None = None
+    states: "ResponseStates"
     began: float = field(default_factory=time)
     """When the callback was about to run: Unix time."""
     page: Page | None = None
@@ -123,10 +121,6 @@ class ResponseState:
         """Whether anything was said of the page or its items."""
         return bool(self.judgements or self.skipped)
 
-    def callback_raises(self) -> None:
-        """The callback has raised an exception, which a spider middleware may handle."""
-        self.callback_has_failed = True
-
     def output_begins(self) -> None:
         """The output of a callback begins; there may be several of one response."""
         self.open_outputs += 1
@@ -136,10 +130,6 @@ class ResponseState:
         self.open_outputs -= 1
         self.callback_has_failed |= failed or self.unread_outputs > 0
         self._settle()
-
-    def item_leaves(self) -> None:
-        """An item leaves for the pipelines."""
-        self.items_under_way += 1
 
     def item_ends(
         self,
@@ -167,19 +157,20 @@ class ResponseState:
             if judgement.claim and judgement.record:
                 stored.setdefault(judgement.claim, set()).add(judgement.record.item)
         said, self.said = self.said, {}
-        for claim in self.claims:
+        claims, self.claims = self.claims, []
+        for claim in claims:
             if claim in stored:
                 of_page = claim.record._replace(item=b"")
                 again = said.pop(of_page, {})
                 elsewhere = self._stored_elsewhere(of_page)
                 claim.items = sorted(stored[claim].union(elsewhere, *again.values()))
                 claim.replaces = tuple(sorted({*claim.replaces, *again}))
-        self.end_claims(lambda claim: claim in stored)
+            self.states.end_claim(claim, claim in stored, self.batches)
         if not (has_failed or self.skipped):
             for record, again in said.items():
-                self.renew(record, again)
-        if self.settled:
-            self.settled(self, has_failed)
+                self.states.renew(record, again)
+        if self.states.settled:
+            self.states.settled(self, has_failed)
 
     def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
         """Yield what was said that items of other pages say, which are stored.
@@ -190,12 +181,6 @@ class ResponseState:
             record = judgement.record if judgement.verdict.is_duplicate else None
             if record and record._replace(item=b"") == of_page:
                 yield record.item
-
-    def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
-        """Commit or release all claims that are open."""
-        claims, self.claims = self.claims, []
-        for claim in claims:
-            self.end_claim(claim, is_stored(claim), self.batches)
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -223,8 +208,8 @@ class ResponseStates:
 
     def __init__(self, end_claim: EndClaim, renew: Renew) -> None:
         """Create it; *end_claim* is called with each claim, *renew* for pages that say less."""
-        self._end_claim = end_claim
-        self._renew = renew
+        self.end_claim = end_claim
+        self.renew = renew
         self.settled: Settled | None = None
         """What the states tell that all is known of them."""
         self._states: WeakKeyDictionary[Response, ResponseState] = WeakKeyDictionary()
@@ -237,9 +222,7 @@ class ResponseStates:
         """Return the state of *response*, which begins with the first call."""
         state = self._states.get(response)
         if state is None:
-            state = self._states[response] = ResponseState(
-                ref(response), self._end_claim, self._renew, self.settled
-            )
+            state = self._states[response] = ResponseState(ref(response), self)
         return state
 
     def known(self, response: Any) -> ResponseState | None:
@@ -252,7 +235,7 @@ class ResponseStates:
         state.item_states.add(item_state)
         same = self._item_states.setdefault(id(item), WeakValueDictionary())
         same[next(self._count)] = item_state
-        state.item_leaves()
+        state.items_under_way += 1
 
     def item_arrives(self, item: Any) -> ItemState:
         """*item* is in the first pipeline: return what was remembered of it, if anything was."""
@@ -279,6 +262,6 @@ class ResponseStates:
             item_state.has_ended = True
             judgement = item_state.judgement
             if item_state.claim:
-                self._end_claim(item_state.claim, stored, batches)
+                self.end_claim(item_state.claim, stored, batches)
         if state:  # else it is from start(), or from an errback without a response
             state.item_ends(stored=stored, failed=failed, batches=batches, judgement=judgement)

@@ -40,20 +40,10 @@ class Reading:
         return asyncio.run(self.bodies.read(response))
 
 
-def test_a_body_that_comes_again_is_not_read_again_and_has_its_sequences():
-    reading = Reading()
-    first = reading.read(response(1, article(1)))
-    assert reading.counts["bodies_repeated"] == 0
-    again = reading.read(response(1, article(1)))
-    assert reading.counts["bodies_repeated"] == 1
-    assert again.sequences == first.sequences is not None
-    assert again.record == first.record
-
-
 def test_samples_of_sequences_are_remembered_of_the_last_bodies_only():
     """Bodies that differ by a date, of the same few texts, are many megabytes of samples else."""
     reading = Reading()
-    reading.bodies.most_of_sequences = 20_000
+    reading.bodies.sequences.most = 20_000
     sizes = []
     for number in range(60):
         reading.read(response(number, article(number % 3)))

@@ -1,11 +1,6 @@
 """Pages that name another one as their canonical page give way to it, where that is true."""
 
 import asyncio
-import json
-import subprocess
-import sys
-from pathlib import Path
-from threading import Event
 from time import monotonic
 from urllib.parse import urlsplit
 
@@ -54,6 +49,7 @@ def run(site, *paths, spider=None, **settings):
     result.left_out = {
         item["url"].removeprefix(url): error.verdict.original.removeprefix(url)
         for item, error in result.dropped
+        if hasattr(error, "verdict")
     }
     result.fetched = [path for path in fetched if path != "/robots.txt"]
     assert "dedup/errors" not in result.stats
@@ -135,147 +131,121 @@ def test_a_page_waits_for_its_canonical_page_that_is_on_its_way():
     assert result.fetched == ["/", "/print", "/slow", "/tea"]
 
 
-def test_a_canonical_page_that_was_stored_before_is_not_fetched_again():
-    site = {"/": page(TEXT, "/print"), "/print": naming("/")}
-    result = run(site, "/", spider={"parse": links_of})
-    assert (result.stored, result.fetched) == (["/"], ["/", "/print"])
+PRINT, TEA = {"/print": naming("/tea")}, {"/tea": page(TEXT)}
+BLUE = {"/blue": page(TEXT, title="Blue")}
+SHORT = article(1, 40)
+RED = naming("/blue", SHORT.replace("lantern", "light"), title="Red")
+ROBOTS = Answer(b"User-agent: *\nDisallow: /tea", content_type="text/plain")
 
 
-class TestItIsKept:
-    """A page whose canonical page does not have its content, or cannot be had."""
+def moved(path):
+    return Answer(b"", 301, headers={"Location": path})
 
-    def test_if_that_is_missing(self):
-        result = run({"/print": naming("/tea")}, "/print", "/tea")
-        assert result.stored == ["/print"]
 
-    def test_if_that_fails(self):
-        site = {"/print": naming("/tea"), "/tea": Answer(b"", 500)}
-        assert run(site, "/print", "/tea").stored == ["/print"]
+# What that page is which a page names that is kept, the site, in the order of its requests, and
+# what is stored; all of it, if nothing is said.
+KEPT = {
+    "missing": ({**PRINT, "/tea": Answer(b"", 404)}, ["/print"]),
+    "another content": ({**PRINT, "/tea": page(OTHER)}, None),
+    "another title, and a short text": ({"/red": RED, "/blue": page(SHORT, title="Blue")}, None),
+    "the home page, with another title": (
+        {"/": page(TEXT, title="Blue"), "/red": naming("/", COPY, title="Red")},
+        None,
+    ),
+    "what many with other titles name": (
+        {f"/{number}": naming("/0", COPY, title=f"Colour {number}") for number in range(7)},
+        ["/0", "/3", "/4", "/5", "/6"],
+    ),
+    "no match, and what matches has another title": (
+        {**BLUE, "/green": page(OTHER, title="Green"), "/red": naming("/green", COPY, title="Red")},
+        None,
+    ),
+    "a copy of the home page, with another title": (
+        {"/": page(TEXT, title="Blue"), **BLUE, "/red": naming("/blue", COPY, title="Red")},
+        ["/", "/red"],
+    ),
+    "a copy of another content": (
+        {
+            "/green": page(OTHER, title="Green"),
+            "/also": page(OTHER, title="Green"),
+            **BLUE,
+            "/red": naming("/also", COPY, title="Red"),
+        },
+        ["/blue", "/green", "/red"],
+    ),
+    "a redirect to the page": ({**PRINT, "/tea": moved("/print")}, ["/print"]),
+    "on another host": ({"/print": naming("http://elsewhere.example/tea")}, None),
+}
 
-    def test_if_that_is_another_content(self):
-        site = {"/print": naming("/tea"), "/tea": page(OTHER)}
-        assert sorted(run(site, "/print", "/tea").stored) == ["/print", "/tea"]
 
-    def test_if_that_has_another_title_and_a_short_text(self):
-        short = article(1, 40)
-        copy = naming("/blue", short.replace("lantern", "light"), title="Red")
-        site = {"/red": copy, "/blue": page(short, title="Blue")}
-        assert sorted(run(site, "/red", "/blue").stored) == ["/blue", "/red"]
+@pytest.mark.parametrize("what", KEPT)
+def test_a_page_is_kept_if_the_one_that_it_names_is(what):
+    site, stored = KEPT[what]
+    result = run(site, *site)
+    assert sorted(result.stored) == sorted(site if stored is None else stored)
 
-    def test_if_that_is_the_home_page_and_has_another_title(self):
-        site = {"/": page(TEXT, title="Blue"), "/red": naming("/", COPY, title="Red")}
-        assert sorted(run(site, "/", "/red").stored) == ["/", "/red"]
 
-    def test_if_many_with_titles_of_their_own_name_that(self):
-        colours = {
-            f"/{number}": naming("/0", COPY, title=f"Colour {number}") for number in range(7)
-        }
-        result = run(colours, *colours)
-        assert result.stored == ["/0", "/3", "/4", "/5", "/6"]
+def test_one_content_is_stored_where_that_redirects_to_a_page_which_is_dropped():
+    site = {**PRINT, "/tea": moved("/new"), "/new": page(TEXT)}
+    assert len(run(site, "/print", "/tea").stored) == 1
 
-    def test_if_another_page_than_that_matches_and_has_another_title(self):
-        site = {"/blue": page(TEXT, title="Blue"), "/green": page(OTHER, title="Green")}
-        site["/red"] = naming("/green", COPY, title="Red")
-        assert sorted(run(site, "/blue", "/green", "/red").stored) == ["/blue", "/green", "/red"]
 
-    def test_if_that_is_a_copy_of_the_home_page_and_has_another_title(self):
-        site = {"/": page(TEXT, title="Blue"), "/blue": page(TEXT, title="Blue")}
-        site["/red"] = naming("/blue", COPY, title="Red")
-        assert sorted(run(site, "/", "/blue", "/red").stored) == ["/", "/red"]
+def not_wanted(*paths):
+    class Storage:
+        def process_item(self, item):
+            if item["url"].endswith(paths):
+                raise DropItem("not wanted")
+            return item
 
-    def test_if_that_is_a_copy_of_another_content(self):
-        site = {"/green": page(OTHER, title="Green"), "/also-green": page(OTHER, title="Green")}
-        site |= {"/blue": page(TEXT, title="Blue")}
-        site["/red"] = naming("/also-green", COPY, title="Red")
-        result = run(site, *site)
-        assert sorted(result.stored) == ["/blue", "/green", "/red"]
+    return {"ITEM_PIPELINES": {Storage: 300}}
 
-    def test_if_many_with_titles_of_their_own_name_copies_of_one(self):
-        site = {"/0": page(TEXT, title="Colour 0"), "/copy": page(TEXT, title="Colour 0")}
-        for number in range(1, 6):
-            site[f"/{number}"] = naming("/copy", COPY, title=f"Colour {number}")
-        assert run(site, *site).stored == ["/0", "/3", "/4", "/5"]
 
-    def test_with_its_title_if_that_matches_and_is_not_stored(self):
-        class Storage:
-            def process_item(self, item):
-                if item["url"].endswith("/blue"):
-                    raise DropItem("not wanted")
-                return item
+def without_item_of_tea(self, response):
+    if not response.url.endswith("/tea"):
+        yield {"url": response.url}
 
-        site = {"/blue": page(TEXT, title="Blue"), "/red": naming("/blue", COPY, title="Red")}
-        site["/green"] = page(COPY.replace("lantern", "light"), title="Green")
-        with served(site) as url:
-            spider = spider_over(*(url + path for path in ("/blue", "/red", "/green")))
-            result = crawl(spider, DEDUP_PREFER=["canonical"], ITEM_PIPELINES={Storage: 300})
-        assert sorted(item["url"] for item in result.items) == [url + "/green", url + "/red"]
 
-    def test_if_that_redirects(self):
-        moved = Answer(b"", 301, headers={"Location": "/print"})
-        result = run({"/print": naming("/tea"), "/tea": moved}, "/print", "/tea")
-        assert result.stored == ["/print"]
+async def start_offsite(self):
+    for url in self.start_urls:
+        yield Request(url, meta={"allow_offsite": url.endswith("/print")})
 
-    def test_if_that_redirects_to_a_page_with_its_content_which_is_dropped(self):
-        moved = Answer(b"", 301, headers={"Location": "/new"})
-        result = run(
-            {"/print": naming("/tea"), "/tea": moved, "/new": page(TEXT)}, "/print", "/tea"
-        )
-        assert len(result.stored) == 1
 
-    @pytest.mark.parametrize("url", ["http://elsewhere.example/tea", "https://127.0.0.1:1/tea"])
-    def test_if_that_is_on_another_host_or_port(self, url):
-        result = run({"/print": naming(url)}, "/print")
-        assert (result.stored, result.fetched) == (["/print"], ["/print"])
+OFFSITE = {"allowed_domains": ["elsewhere.example"], "start": start_offsite}
 
-    def test_if_that_is_forbidden_by_robots(self):
-        robots = Answer(b"User-agent: *\nDisallow: /tea", content_type="text/plain")
-        site = {"/robots.txt": robots, "/print": naming("/tea"), "/tea": page(TEXT)}
-        result = run(site, "/print", "/tea", ROBOTSTXT_OBEY=True)
-        assert (result.stored, result.fetched) == (["/print"], ["/print"])
 
-    def test_if_that_is_offsite(self):
-        async def start(self):
-            for url in self.start_urls:
-                yield Request(url, meta={"allow_offsite": url.endswith("/print")})
+@pytest.mark.parametrize(
+    ("spider", "site", "settings"),
+    [
+        ({}, {"/robots.txt": ROBOTS}, {"ROBOTSTXT_OBEY": True}),
+        (OFFSITE, {}, {}),
+        ({"parse": without_item_of_tea}, {}, {}),
+        ({}, {}, not_wanted("/tea")),
+    ],
+)
+def test_a_page_is_kept_if_the_one_that_it_names_is_not_fetched_or_stored(spider, site, settings):
+    result = run({**site, **PRINT, **TEA}, "/print", "/tea", spider=spider, **settings)
+    assert result.stored == ["/print"]
 
-        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
-        spider = {"allowed_domains": ["elsewhere.example"], "start": start}
-        assert run(site, "/print", "/tea", spider=spider).stored == ["/print"]
 
-    def test_if_that_gives_no_item(self):
-        def parse(self, response):
-            if not response.url.endswith("/tea"):
-                yield {"url": response.url}
+def test_a_page_is_kept_if_the_callback_of_the_one_that_it_names_raises():
+    def parse(self, response):
+        if response.url.endswith("/tea"):
+            raise NoTeaError
+        yield {"url": response.url}
 
-        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
-        assert run(site, "/print", "/tea", spider={"parse": parse}).stored == ["/print"]
+    class NoTeaError(Exception): ...
 
-    def test_if_the_callback_of_that_raises(self):
-        def parse(self, response):
-            if response.url.endswith("/tea"):
-                raise NoTeaError
-            yield {"url": response.url}
+    with served({**PRINT, **TEA}) as url:
+        spider = spider_over(url + "/print", url + "/tea", parse=parse)
+        result = crawl(spider, DEDUP_PREFER=["canonical"])
+    assert [item["url"] for item in result.items] == [url + "/print"]
 
-        class NoTeaError(Exception): ...
 
-        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
-        with served(site) as url:
-            spider = spider_over(url + "/print", url + "/tea", parse=parse)
-            result = crawl(spider, DEDUP_PREFER=["canonical"])
-        assert [item["url"] for item in result.items] == [url + "/print"]
-
-    def test_if_that_is_not_stored(self):
-        class Storage:
-            def process_item(self, item):
-                if item["url"].endswith("/tea"):
-                    raise DropItem("not wanted")
-                return item
-
-        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
-        with served(site) as url:
-            spider = spider_over(url + "/print", url + "/tea")
-            result = crawl(spider, DEDUP_PREFER=["canonical"], ITEM_PIPELINES={Storage: 300})
-        assert [item["url"] for item in result.items] == [url + "/print"]
+def test_a_page_is_kept_with_its_title_if_the_one_that_it_names_is_not_stored():
+    site = {**BLUE, "/red": naming("/blue", COPY, title="Red")}
+    site["/green"] = page(COPY.replace("lantern", "light"), title="Green")
+    result = run(site, *site, **not_wanted("/blue"))
+    assert sorted(result.stored) == ["/green", "/red"]
 
 
 def test_of_a_chain_the_end_is_kept_where_it_is_on_its_way():
@@ -446,49 +416,6 @@ def test_a_job_that_is_stopped_while_a_page_waits_stores_its_content_once(tmp_pa
             stored.append([item["url"].removeprefix(url) for item in result.items])
     assert stored == [["/print"], []]
     assert len(result.dropped) == 1
-
-
-SPIDER = """
-import scrapy
-
-class Tea(scrapy.Spider):
-    name = "tea"
-    custom_settings = {
-        "ADDONS": {"dedup.scrapy_plugin.Addon": 500}, "DEDUP_PREFER": ["canonical"],
-        "DEDUP_INDEX": "pages.sqlite", "TELNETCONSOLE_ENABLED": False,
-    }
-
-    def parse(self, response):
-        yield {"url": response.url}
-"""
-
-
-@pytest.mark.slow
-def test_a_crawl_that_is_killed_while_a_page_waits_loses_nothing_of_the_next_one(tmp_path):
-    arrived, killed = Event(), Event()
-
-    class Held(dict):
-        def get(self, path, default=None):
-            if path == "/tea" and not killed.is_set():
-                arrived.set()
-                killed.wait(60)
-            return super().get(path, default)
-
-    with served(Held({"/print": naming("/tea"), "/tea": page(TEXT)})) as url:
-        command = [sys.executable, "-m", "scrapy", "runspider", "tea.py", "-o", "tea.jsonl"]
-        (tmp_path / "tea.py").write_text(
-            f"{SPIDER}\n    start_urls = {[url + '/print', url + '/tea']!r}\n"
-        )
-        first = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
-        assert arrived.wait(60)
-        first.kill()
-        first.wait()
-        killed.set()
-        feed = tmp_path / "tea.jsonl"
-        assert not feed.exists() or not feed.read_text()
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
-    items = [json.loads(line) for line in Path(feed).read_text().splitlines()]
-    assert [item["url"] for item in items] == [url + "/tea"]
 
 
 PAGES = st.lists(

@@ -10,8 +10,6 @@ from test_evidence_in_crawls import archive, extract_cloud
 from texts import article, page
 from web import served
 
-from dedup.cli import main
-
 FIELDS = {"text": "text", "coverage": "coverage"}
 TEASER = "A box of recent posts, of some words that stand on each page of the site."
 
@@ -104,18 +102,3 @@ def test_each_extractor_says_how_much_it_finds(extractor: str):
     assert whole == 1.0
     assert 0 < part < 0.2
     assert weak(result) == {"little": 1}
-
-
-@pytest.mark.slow
-def test_a_scan_of_html_counts_what_a_crawl_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    pages, out = tmp_path / "pages.jsonl", tmp_path / "out.jsonl"
-    lines = (json.dumps({"html": one}) for one in (commented(), page(article(3))))
-    pages.write_text("\n".join(lines) + "\n")
-    command = ["scan", pages, "-o", out, "--html-field", "html"]
-    assert main(list(map(str, [*command, "--json"]))) == 0
-    assert json.loads(capsys.readouterr().out)["weak"] == {"little": 1}
-    out.unlink()
-    assert main(list(map(str, command))) == 0
-    assert "too little was extracted: little" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from scrapy.settings import Settings
 from texts import article, edited, page
 from web import Answer, served
 
-from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.settings import DedupSettings
 
 ORIGINAL, COPY, OTHER = page(article(1)), page(edited(article(1))), page(article(2))
@@ -59,17 +57,6 @@ def test_an_equal_main_text_in_another_frame_is_an_exact_duplicate():
     assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
 
 
-def test_drops_are_logged_at_the_level_that_the_setting_says():
-    def level(**settings: Any) -> int:
-        with served(SITE) as url:
-            result = crawl(spider_over(f"{url}/original", f"{url}/copy"), **settings)
-        [record] = [r for r in result.log if r.getMessage().startswith("Dropped <")]
-        return record.levelno
-
-    assert level() == logging.INFO
-    assert level(DEDUP_LOG_LEVEL="WARNING") == logging.WARNING
-
-
 @pytest.mark.parametrize(("level", "named"), [("INFO", 20), ("DEBUG", 23)])
 def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: int):
     site = {f"/{number}": ORIGINAL for number in range(24)}
@@ -96,18 +83,6 @@ def test_a_body_seen_byte_for_byte_is_not_read_again():
     assert names(result.items) == ["a", "c"]
     assert len(read) == 2
     assert result.stats["dedup/bodies_repeated"] == 1
-
-
-@pytest.mark.slow
-def test_a_body_that_arrives_again_while_it_is_being_read_is_not_read_twice():
-    with served({"/a": ORIGINAL, "/b": ORIGINAL, "/c": ORIGINAL}) as url:
-        result = crawl(
-            spider_over(f"{url}/a", f"{url}/b", f"{url}/c"),
-            DEDUP_WORKERS=1,
-            CONCURRENT_REQUESTS=3,
-        )
-    assert len(result.items) == 1
-    assert result.stats["dedup/bodies_repeated"] == 2
 
 
 @dataclass(slots=True)
@@ -189,17 +164,6 @@ def test_every_item_of_a_page_shares_its_verdict():
         result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=parse))
     assert (len(result.items), len(result.dropped)) == (30, 30)
     assert result.stats["dedup/pages"] == 2
-
-
-def test_one_object_yielded_again_and_again_is_judged_each_time():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = {"url": response.url}
-        yield item
-        yield item
-
-    with served(SITE) as url:
-        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=parse))
-    assert (len(result.items), len(result.dropped)) == (2, 2)
 
 
 def test_a_page_without_items_is_not_judged():
@@ -284,23 +248,6 @@ def test_short_pages_are_only_exact_duplicates(settings: dict[str, Any], stored:
     with served(site) as url:
         result = crawl(spider_over(f"{url}/a", f"{url}/b", f"{url}/c"), **settings)
     assert len(result.items) == stored
-
-
-def test_scopes_compare_pages_of_one_host_or_domain_only():
-    def stored(scope: str) -> int:
-        with served(SITE) as one, served(SITE) as two:
-            result = crawl(
-                spider_over(f"{one}/original", f"{two}/original", f"{two}/copy"),
-                DEDUP_SCOPE=scope,
-            )
-        return len(result.items)
-
-    # The two servers are two hosts, since their ports differ, at one address.
-    assert {scope: stored(scope) for scope in ("crawl", "domain", "host")} == {
-        "crawl": 1,
-        "domain": 1,
-        "host": 2,
-    }
 
 
 def test_what_cannot_be_judged_is_kept_with_a_reason():
@@ -440,22 +387,6 @@ def test_a_wrong_wish_is_told_of_once_and_the_page_judged(wish: Any):
     assert message.startswith('meta["dedup"] must be True, False or {"again": True or False')
 
 
-def test_dropped_items_are_put_aside_with_their_fields(tmp_path: Any):
-    """Without them, there would be nothing to have back."""
-    path = tmp_path / "dropped.jsonl"
-    fields = {"text": "text", "title": "title"}
-    site = {"/a": ORIGINAL, "/same": ORIGINAL, "/near": page(edited(article(1)))}
-    with served(site) as url:
-        crawl(
-            spider_over(*(url + path for path in site)),
-            DEDUP_DUPLICATES=str(path),
-            DEDUP_FIELDS=fields,
-        )
-    items = [json.loads(line)["item"] for line in path.read_text().splitlines()]
-    assert [item["title"] for item in items] == ["A page", "A page"]
-    assert ["otherwise" in item["text"] for item in items] == [False, True]
-
-
 @pytest.mark.parametrize(
     ("settings", "names"),
     [({}, ["/same 1", "/same 2", "/near 1", "/near 2"]), ({"DEDUP_ACTION": "mark"}, [])],
@@ -544,25 +475,6 @@ def test_items_of_errbacks_pass_and_are_counted():
     assert result.stats["dedup/items/unknown"] == 1
 
 
-def test_items_recovered_from_a_failing_callback_share_the_verdict():
-    class Recover:
-        def process_spider_exception(self, response: Any, exception: Exception) -> Any:
-            return [{"url": response.url}]
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-        if response.url.endswith("/copy"):
-            raise RuntimeError("after the first item")
-
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/original", f"{url}/copy", parse=parse),
-            SPIDER_MIDDLEWARES={Recover: 500},
-        )
-    assert (len(result.items), len(result.dropped)) == (1, 2)
-    assert result.stats["dedup/pages"] == 2
-
-
 def test_fields_of_the_page_are_written_where_the_item_has_none():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url, "name": "the spider's own", "language": None}
@@ -575,16 +487,6 @@ def test_fields_of_the_page_are_written_where_the_item_has_none():
     [item] = result.items
     assert " ".join(article(1).split()[:20]) in " ".join(item.pop("body").split())
     assert item == {"url": f"{url}/original", "name": "the spider's own", "language": "en"}
-
-
-def test_a_page_that_is_kept_gets_its_text_although_its_body_was_seen():
-    with served({"/a": ORIGINAL, "/b": ORIGINAL}) as url:
-        result = crawl(
-            spider_over(f"{url}/a", f"{url}/b"),
-            DEDUP_FIELDS={"text": "text"},
-            DEDUP_ACTION="mark",
-        )
-    assert result.items[0]["text"] == result.items[1]["text"] != ""
 
 
 def test_fields_are_written_with_dedup_switched_off():
@@ -618,8 +520,8 @@ def test_items_are_judged_by_their_own_field():
 
 def test_an_items_field_may_be_text_and_the_item_have_no_response():
     async def start(self: Any) -> Any:
-        for number in (1, 2, 1):
-            yield {"url": f"item:{number}", "body": article(number)}
+        for number, body in ((1, article(1)), (2, article(2)), (1, [article(1)])):  # of a loader
+            yield {"url": f"item:{number}", "body": body}
         yield {"url": "item:none"}
         yield {"url": "item:number", "body": 5}
 
@@ -632,22 +534,6 @@ def test_an_items_field_may_be_text_and_the_item_have_no_response():
         "skipped/no_field": 2,
         "items/dropped": 1,
     }
-
-
-def test_the_components_can_be_listed_by_hand():
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/original", f"{url}/copy"),
-            ADDONS={},
-            EXTENSIONS={"dedup.scrapy_plugin.Extension": 500},
-            SPIDER_MIDDLEWARES={
-                "dedup.scrapy_plugin.SpiderMiddleware": 10,
-                "dedup.scrapy_plugin.InnerSpiderMiddleware": 1000,
-            },
-            ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
-        )
-    assert (len(result.items), len(result.dropped)) == (1, 1)
-    assert result.messages() == []
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiohttp's client
@@ -749,19 +635,6 @@ def test_the_html_report_shows_what_a_copy_changed(tmp_path: Any):
     assert "simhash" in source
 
 
-def test_items_that_are_judged_by_a_field_are_compared_in_the_report_too(tmp_path: Any):
-    def parse(self: Any, response: Any) -> Any:
-        yield {"url": "http://a/1", "body": article(1)}
-        yield {"url": "http://a/2", "body": article(1) + " otherwise"}
-
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/original", parse=parse)
-        crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_ITEM_FIELD="body")
-    source, data = html_report(tmp_path)
-    assert "http://a/1" in source.partition('<li class="card group"')[2]
-    assert any("+ otherwise" in diff for diff in data["diffs"])
-
-
 @pytest.mark.parametrize("texts", [0, 1])
 def test_no_more_texts_are_kept_than_there_may_be(tmp_path: Any, texts: int):
     with served(SITE) as url:
@@ -770,18 +643,6 @@ def test_no_more_texts_are_kept_than_there_may_be(tmp_path: Any, texts: int):
     source, data = html_report(tmp_path)
     assert data["diffs"] == []
     assert "text not kept" in source
-
-
-def test_marking_saves_no_bytes():
-    with served(SITE) as url:
-        result = crawl(spider_over(f"{url}/original", f"{url}/copy"), DEDUP_ACTION="mark")
-    assert "dedup/bytes_saved" not in result.stats
-
-
-def test_a_repeated_body_saves_the_time_to_read_it():
-    with served({"/a": ORIGINAL, "/b": ORIGINAL}) as url:
-        result = crawl(spider_over(f"{url}/a", f"{url}/b"))
-    assert 0 < result.stats["dedup/seconds_saved"] < 5
 
 
 def test_a_repeated_body_that_is_kept_is_read_again_once_for_its_fields():
@@ -838,15 +699,6 @@ def test_a_request_can_switch_its_items_off_and_a_field_can_be_too_big():
     }
 
 
-def test_a_field_may_hold_a_list_of_texts_as_item_loaders_leave_it():
-    async def start(self: Any) -> Any:
-        for number in (1, 1):
-            yield {"url": "item", "body": [article(number), article(2)]}
-
-    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
-    assert result.stats["dedup/exact_duplicates"] == 1
-
-
 def test_texts_that_mention_markup_are_judged_whole():
     begin = article(1) + " Bold text stands between <b> and </b>; see whether x <y and so on. "
 
@@ -872,28 +724,3 @@ def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
         "SPIDER_MIDDLEWARES lacks dedup.scrapy_plugin.InnerSpiderMiddleware",
         "ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline",
     ]
-
-
-def worker_ids(crawler: Any) -> list[int]:
-    """The ids of the running worker processes of a crawl."""
-    pool = crawler.get_extension(Extension).pool
-    return [worker.process.pid for worker in pool._workers if worker.process]
-
-
-@pytest.mark.slow
-def test_no_worker_is_left_after_a_crawl():
-    workers = []
-
-    def closed(self: Any, reason: str) -> None:
-        workers.extend(worker_ids(self.crawler))
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-        workers.extend(worker_ids(self.crawler))
-
-    with served(SITE) as url:
-        crawl(spider_over(f"{url}/original", parse=parse, closed=closed), DEDUP_WORKERS=2)
-    assert workers
-    for process_id in workers:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process_id, 0)

@@ -194,14 +194,6 @@ EDITED = {
 }
 
 
-@pytest.mark.parametrize(("evidence", "kept"), [(True, 2), (False, 1)])
-def test_a_near_page_under_another_title_is_kept_and_a_copy_is_not(evidence: bool, kept: int):
-    with served(EDITED) as url:
-        stored, _, result = crawled(EDITED, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=8)
-    assert stored == ["/one", "/other"][:kept]
-    assert objections(result) == ({"other_title": 1} if kept == 2 else {})
-
-
 def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     with served(EDITED) as url:
         stored, dropped, result = crawled(
@@ -256,41 +248,6 @@ def test_a_page_that_is_stored_is_unchanged_unless_its_evidence_says_otherwise(t
 
 
 EXTRACT = f"{__name__}.extract_cloud"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("evidence", SETTINGS)
-def test_a_scan_of_the_html_judges_as_the_crawl_does(
-    tmp_path: Path, evidence: bool, capsys: pytest.CaptureFixture[str]
-):
-    site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
-    with served(site) as url:
-        stored, _, result = crawled(site, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=15)
-        lines = [json.dumps({"url": url + path, "html": html}) for path, html in site.items()]
-    pages, out = tmp_path / "pages.jsonl", tmp_path / "out.jsonl"
-    pages.write_text("\n".join(lines) + "\n")
-    command = [
-        "scan",
-        pages,
-        "-o",
-        out,
-        "--html-field",
-        "html",
-        "--evidence",
-        "on" if evidence else "off",
-    ]
-    command += ["--method", '{"name": "simhash", "max_distance": 15}']
-    capsys.readouterr()
-    assert main(list(map(str, [*command, "--json"]))) == 0
-    figures = json.loads(capsys.readouterr().out)
-    out.unlink()
-    assert main(list(map(str, command))) == 0
-    kept = [json.loads(line)["url"].removeprefix(url) for line in out.read_text().splitlines()]
-    assert kept == stored
-    by_evidence = figures["kept_by_evidence"]
-    assert {name.replace(" ", "_"): n for name, n in by_evidence.items()} == objections(result)
-    printed = capsys.readouterr().out
-    assert ("no duplicates: other title" in printed) == evidence
 
 
 def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():

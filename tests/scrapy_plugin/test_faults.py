@@ -49,18 +49,6 @@ def test_a_page_that_ruins_its_worker_is_kept_and_the_crawl_goes_on(word: str, c
 
 
 @pytest.mark.slow
-def test_what_a_worker_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]):
-    with served({"/a": page(f"PRINT {article(1)}"), "/b": page(article(1))}) as url:
-        result = crawl(
-            spider_over(f"{url}/a", f"{url}/b"),
-            DEDUP_WORKERS=1,
-            DEDUP_EXTRACTOR="extractors.fragile",
-        )
-    assert len(result.items) == 1
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
 def test_a_body_that_could_not_be_read_is_not_tried_again():
     site = {"/a": page(f"HANG {article(1)}"), "/b": page(f"HANG {article(1)}")}
     with served(site) as url:

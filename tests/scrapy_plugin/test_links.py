@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cases import each
 from crawls import crawl, spider_over
 from scrapy import Request
 from texts import article, page
@@ -98,30 +99,36 @@ def test_a_link_to_another_host_is_not_taken_for_one_to_the_own_host():
     assert "links_held_back" not in result.dedup_stats
 
 
-@pytest.mark.parametrize("options", [{"cookies": {"lang": "en"}}, {"meta": {"cookiejar": 1}}])
-def test_a_link_with_cookies_is_followed(options: Any):
+RING: list[Any] = []
+RING.append(RING)
+
+
+@each(
+    "options",
+    [
+        {"cookies": {"lang": "en"}},
+        {"meta": {"cookiejar": 1}},
+        {"cb_kwargs": {"item": {"of": "the first page"}}},
+        {"cb_kwargs": {"cents": 5}},  # what tells the items apart may be made of it
+        {"cb_kwargs": {"ring": RING}},
+        {"method": "POST", "body": "page=2"},
+        {"callback": "another"},
+    ],
+)
+def test_a_link_that_hands_on_something_or_leads_to_another_callback_is_followed(options: Any):
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url}
         for link in response.css("a"):
-            yield response.follow(link, self.parse, **options)
+            callback = self.last if response.url.endswith("/b") else self.parse
+            how = {"callback": callback} if "callback" in options else {**options}
+            yield response.follow(link, **{"callback": self.last, **how})
 
-    _, result = run("/a", "/b", parse=parse)
-    assert "links_held_back" not in result.dedup_stats
-
-
-def test_a_link_that_leads_to_another_callback_is_followed():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-        for link in response.css("a"):
-            callback = self.parse if response.url.endswith("/a") else self.last
-            yield response.follow(link, callback)
-
-    def of_b(self: Any, response: Any) -> Iterator[Any]:
+    def last(self: Any, response: Any, **_: Any) -> Iterator[Any]:
         yield {"url": response.url, "by": "another callback"}
 
-    _, result = run("/a", "/b", parse=parse, last=of_b)
-    assert "links_held_back" not in result.dedup_stats
+    _, result = run("/a", "/b", parse=parse, last=last)
     assert result.stats["response_received_count"] == 6
+    assert "links_held_back" not in result.dedup_stats
 
 
 def test_the_links_of_all_pages_are_followed_where_there_are_too_many(monkeypatch: Any):
@@ -167,66 +174,3 @@ def test_links_that_are_known_to_the_scheduler_count_as_followed():
     site = {**SITE, "/all": page(article(5), "/1", "/2")}
     visited, _ = run("/all", "/a", "/b", site=site)
     assert visited == ["a", "a/1", "a/2", "all", "b"]
-
-
-def test_a_request_that_hands_on_an_item_is_no_mere_link():
-    """The page of a product is a copy, that of its reviews is not."""
-
-    def handing_on(self: Any, response: Any) -> Iterator[Any]:
-        for link in response.css("a"):
-            item = {"of": article(1)[:50]}
-            yield response.follow(link, self.last, cb_kwargs={"item": item})
-
-    def last(self: Any, response: Any, item: Any) -> Iterator[Any]:
-        yield {**item, "url": response.url}
-
-    _, result = run("/a", "/b", parse=handing_on, last=last)
-    assert result.stats["response_received_count"] == 6
-    assert "links_held_back" not in result.dedup_stats
-
-
-def test_a_request_that_hands_on_a_value_is_no_mere_link():
-    """What the next callback makes of it may be what tells the items apart."""
-
-    def handing_on(self: Any, response: Any) -> Iterator[Any]:
-        for link in response.css("a"):
-            yield response.follow(link, self.last, cb_kwargs={"cents": len(response.url)})
-
-    def last(self: Any, response: Any, cents: int) -> Iterator[Any]:
-        yield {"price": cents / 100, "url": response.url}
-
-    _, result = run("/a", "/b", parse=handing_on, last=last)
-    assert result.stats["response_received_count"] == 6
-    assert "links_held_back" not in result.dedup_stats
-
-
-def test_a_request_with_a_body_is_no_mere_link():
-    def posting(self: Any, response: Any) -> Iterator[Any]:
-        for link in response.css("a"):
-            yield response.follow(link, self.last, method="POST", body=response.url)
-
-    def last(self: Any, response: Any) -> Iterator[Any]:
-        yield {"of": response.request.body}
-
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/a", f"{url}/b", parse=posting, last=last)
-        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
-    assert len(result.items) == 4
-
-
-def test_a_request_whose_values_cannot_be_read_is_followed():
-    ring: list[Any] = []
-    ring.append(ring)
-
-    def ringing(self: Any, response: Any) -> Iterator[Any]:
-        for link in response.css("a"):
-            yield response.follow(link, self.last, cb_kwargs={"ring": ring})
-        yield {"url": response.url}
-
-    def last(self: Any, response: Any, ring: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/a", parse=ringing, last=last)
-        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
-    assert len(result.items) == 3

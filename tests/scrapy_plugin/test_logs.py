@@ -105,7 +105,7 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
         for path, call in calls()
         if isinstance(call.func, ast.Attribute)
         and call.func.attr in levels
-        and ast.unparse(call.func.value) in ("logger", "self._notices")
+        and ast.unparse(call.func.value) in ("logger", "self._notices", "self.notices")
         and not isinstance(call.args[0], ast.Constant)
     }
     assert others == {

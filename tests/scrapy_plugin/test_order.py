@@ -113,22 +113,6 @@ def test_without_it_the_order_is_that_of_scrapy(in_scrapys_order: Any):
     assert kept(result) == ["/", "/v1.9/2", "/v1.9/1", "/v1.9/0"]
 
 
-def test_every_page_is_fetched_all_the_same(preferring: Any, in_scrapys_order: Any):
-    assert sorted(preferring[0]) == sorted(in_scrapys_order[0])
-
-
-def test_a_site_of_old_versions_only_is_crawled_as_a_whole():
-    visited, result = run(versions_site(["v0.9", "v1.0"]))
-    assert len(visited) == 7
-    assert kept(result) == ["/", "/v1.0/2", "/v1.0/1", "/v1.0/0"]
-
-
-def test_a_crawl_that_is_cut_has_the_better_pages():
-    site = versions_site()
-    visited, _ = run(site, CLOSESPIDER_PAGECOUNT=4)
-    assert visited[:4] == ["/", "/latest/2", "/latest/1", "/latest/0"]
-
-
 def test_the_start_requests_are_ordered_too():
     async def start(self: Any) -> Any:
         for path in ("/", "/v1.0/0", "/dev/0", "/latest/0", "/v1.9/0"):
@@ -178,17 +162,6 @@ def test_a_redirected_request_has_the_place_of_its_new_url():
     assert visited == ["/", "/latest/0", "/v1.0/0", "/dev/9"]
 
 
-def test_the_priority_of_a_request_is_what_the_spider_gave_it():
-    priorities = []
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        priorities.append(response.request.priority)
-        yield from follow(self, response)
-
-    run(versions_site(["latest", "v1.0"]), parse=parse)
-    assert set(priorities) == {0}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", ["PickleLifo", "MarshalFifo"])
 def test_a_job_goes_on_in_the_same_order(tmp_path: Any, queue: str):
@@ -214,29 +187,6 @@ def test_a_job_goes_on_in_the_same_order(tmp_path: Any, queue: str):
     assert len(linked) == 15
     assert [path.split("/")[1] for path in linked[::3]] == BEST_FIRST
     assert "log_count/ERROR" not in result.stats
-
-
-@pytest.mark.slow
-def test_a_job_of_another_order_goes_on_without_loss(tmp_path: Any):
-    orders: list[list[str]] = [[], CRITERIA, ["newest-version"], []]
-    all_visited: list[str] = []
-    with served(versions_site()) as url:
-        for order in (orders * 4)[:16]:
-
-            def visit(self: Any, response: Any) -> Iterator[Any]:
-                all_visited.append(path_of(response.url))
-                return follow(self, response)
-
-            result = crawl(
-                spider_over(f"{url}/", parse=visit),
-                DEDUP_PREFER=order,
-                CLOSESPIDER_PAGECOUNT=3,
-                JOBDIR=str(tmp_path / "job"),
-            )
-            if result.stats["finish_reason"] == "finished":
-                break
-    linked = [path for path in all_visited if path != "/"]
-    assert len(linked) == len(set(linked)) == 15
 
 
 @pytest.mark.slow
@@ -318,11 +268,3 @@ def test_the_queue_can_be_set_by_hand():
 def test_a_layer_that_is_off_orders_nothing(options: Any, in_scrapys_order: Any):
     visited, _ = run(versions_site(), **options)
     assert visited == in_scrapys_order[0]
-
-
-def test_the_settings_are_shown_by_name(tmp_path: Any):
-    criteria = "newest-version, dedup.preference.https"
-    run(versions_site(), DEDUP_PREFER=criteria, DEDUP_REPORT=str(tmp_path))
-    [report] = tmp_path.glob("*.json")
-    settings = json.loads(report.read_text())["settings"]
-    assert settings["DEDUP_PREFER"] == ["newest-version", "dedup.preference.https"]

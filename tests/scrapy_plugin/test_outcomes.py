@@ -206,12 +206,6 @@ def test_an_item_that_cannot_be_exported_is_not_stored(tmp_path):
     assert claims(result) == {"committed": 1, "released": 1}
 
 
-def test_feeds_are_exported_as_without_dedup(tmp_path):
-    feeds = {tmp_path / "items-%(batch_id)d.jl": {"format": "jl", "batch_item_count": 1}}
-    run("/a", "/b", "/other", FEEDS=feeds)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["items-1.jl", "items-2.jl"]
-
-
 class Swallowing:
     """A spider middleware nearer to the engine than dedup, where it must not be."""
 
@@ -229,25 +223,6 @@ def test_one_copy_waits_for_an_item_that_another_middleware_swallows():
     assert result.stats["elapsed_time_seconds"] < 4
 
 
-def test_items_from_start_and_from_errbacks_are_kept_and_bar_nothing():
-    async def start(self: Any) -> Any:
-        yield {"url": "start/0"}
-        yield Request("http://127.0.0.1:1/", errback=self.failed)
-        for url in self.start_urls:
-            yield Request(url)
-
-    def failed(self: Any, failure: Any) -> Any:
-        yield {"url": "errback/1"}
-
-    with served(SITE) as url:
-        spider = spider_over(
-            f"{url}/a", f"{url}/b", stored=[], actions={}, start=start, failed=failed
-        )
-        result = crawl(spider, ITEM_PIPELINES={Storage: 300})
-    assert sorted(spider.stored) == ["0", "1", "a"]
-    assert claims(result) == {"committed": 1}
-
-
 def test_single_items_are_claimed_each_by_its_own():
     """Of three equal items of one page the first fails, so the second is stored."""
 
@@ -258,15 +233,6 @@ def test_single_items_are_claimed_each_by_its_own():
     stored, result = run("/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text")
     assert stored == ["a1"]
     assert claims(result) == {"committed": 1, "released": 1, "waited": 3}
-
-
-def test_no_claim_is_left_open():
-    stored, result = open_pages(
-        "/a", "/b", "/c", "/other", actions={"a": [["other", 2, "fail"]], "b": [["drop"]]}
-    )
-    assert stored == ["other", "c"]
-    ended = claims(result)
-    assert ended["committed"] + ended["released"] == result.stats["dedup/new"]
 
 
 @pytest.mark.parametrize("storage", [Storage, Replacing])
@@ -282,9 +248,3 @@ def test_items_from_start_end_their_claims_whatever_a_pipeline_makes_of_them(sto
     assert len(result.dropped) == 4
     assert result.stats["elapsed_time_seconds"] < 30
     assert claims(result)["committed"] == 2
-
-
-def test_without_a_time_to_wait_nothing_waits():
-    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, limits={"WAIT_TIMEOUT": 0})
-    assert stored == ["b", "a"]
-    assert claims(result) == {"committed": 1, "unresolved": 1}

@@ -60,14 +60,6 @@ def test_an_item_is_found_once_by_its_identity():
     assert keys(states, {"a": 1}, item, item) == [None, "page", None]
 
 
-def test_an_object_that_several_pages_yield_is_met_in_their_order():
-    states, item = states_with(Ended()), "shared"
-    responses = [Response(f"http://a/{n}") for n in range(3)]
-    for number, response in enumerate(responses):
-        leave(states, item, response, str(number))
-    assert keys(states, *[item] * 4) == ["0", "1", "2", None]
-
-
 def test_what_is_never_met_goes_with_its_response():
     states = states_with(Ended())
     kept, gone = Response("http://a/1"), Response("http://a/2")
@@ -105,43 +97,6 @@ class Items:
         self.states.of(self.response).output_ends(failed=failed)
 
 
-def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
-    items = Items(2)
-    items.end(0, stored=True)
-    items.end_output()
-    assert items.ended == []
-    items.end(1, stored=False)
-    assert items.ended == [True]
-
-
-def page_of_items(*says: bytes) -> tuple[ResponseStates, Response, Claim]:
-    """A page whose items say each of *says*: all of one claim, and on their way."""
-    states, response, of_page = ResponseStates(Ended(), Renewed()), Response("http://a/"), claim()
-    state = states.of(response)
-    state.claims.append(of_page)
-    state.output_begins()
-    for item in says:
-        state.item_leaves()
-        of_page.items.append(item)
-    return states, response, of_page
-
-
-def end_item(
-    states: ResponseStates, response: Response, of_page: Claim, says: bytes, **how: bool
-) -> None:
-    record = of_page.record._replace(item=says)
-    judgement = Judgement(NEW, record=record, claim=of_page)
-    states.of(response).item_ends(failed=False, judgement=judgement, **how)
-
-
-def test_a_page_is_committed_with_what_its_stored_items_say():
-    states, response, of_page = page_of_items(b"lost", b"two", b"one")
-    for says in (b"lost", b"two", b"one"):
-        end_item(states, response, of_page, says, stored=says != b"lost")
-    states.of(response).output_ends(failed=False)
-    assert of_page.committed.items == (b"one", b"two")
-
-
 @pytest.mark.parametrize("what", ["nothing", "callback", "unjudged"])
 def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(what: str):
     renewed = Renewed()
@@ -158,16 +113,6 @@ def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(w
     assert renewed == []
     state.output_ends(failed=what == "callback")
     assert renewed == ([(record, {7: [b"said again"]})] if what == "nothing" else [])
-
-
-def test_a_new_entry_of_a_page_takes_the_place_of_what_was_said_again_of_it():
-    states, response, of_page = page_of_items(b"new")
-    states.of(response).said[of_page.record] = {7: [b"as before"], 9: [b"that, too"]}
-    end_item(states, response, of_page, b"new", stored=True)
-    states.of(response).output_ends(failed=False)
-    committed = of_page.committed
-    assert committed.items == (b"as before", b"new", b"that, too")
-    assert committed.replaces == (7, 9)
 
 
 def test_an_item_that_nobody_recognises_stores_no_claim():
@@ -187,7 +132,7 @@ def seconds_to_end(items: int) -> float:
     state.output_begins()
     start = process_time()
     for number, judgement in enumerate(judgements):
-        state.item_leaves()
+        state.items_under_way += 1
         state.item_ends(stored=number > 0, failed=False, judgement=judgement)
     state.output_ends(failed=False)
     assert ended == [False] + [True] * (items - 1)
@@ -204,7 +149,7 @@ def test_the_claims_of_a_page_are_committed_if_nothing_failed(what: str):
     items = Items(2)
     state = items.states.of(items.response)
     if what == "handled":
-        state.callback_raises()
+        state.callback_has_failed = True
     state.unread_outputs = int(what == "unread")
     items.end(0, stored=what != "unstored")
     items.end(1, stored=False, failed=what == "item")

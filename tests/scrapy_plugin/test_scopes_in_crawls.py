@@ -3,17 +3,11 @@
 import asyncio
 import dataclasses
 import json
-import sys
 from typing import Any
 
-import attrs
 import pytest
 import scrapy
-from cases import examples
 from crawls import crawl, spider_over
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from scrapy import Request
 from texts import CHINESE, article, edited, page
 from web import served
 
@@ -31,17 +25,6 @@ MISSING = object()
 class Product:
     url: str
     sku: Any = None
-
-
-@attrs.frozen
-class FrozenProduct:
-    url: str
-    sku: Any = None
-
-
-class ProductItem(scrapy.Item):
-    url = scrapy.Field()
-    sku = scrapy.Field()
 
 
 def version(url):
@@ -109,30 +92,6 @@ def test_an_item_without_a_value_is_kept_and_counted():
     assert "without a value for DEDUP_SCOPE = 'field:sku' are not compared" in told
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("one", "other", "are_one"),
-    [
-        (17, 17, True),
-        (17, "17", False),
-        (1, True, False),
-        (0, False, False),
-        (["A-1"], ["A-1"], True),
-        (["A-1"], "A-1", False),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
-        ("x" * 10_000 + "1", "x" * 10_000 + "2", False),
-        ("x" * 10_000, "x" * 10_000, True),
-        ("a\x1f07", "a", False),
-        ("\ud800", "\ud800", True),
-        ("\ud800", "\\ud800", False),
-    ],
-)
-def test_values_are_equal_or_they_are_not(one, other, are_one):
-    result = run({"/a": LAMP, "/b": LAMP}, {"/a": one, "/b": other}, DEDUP_SCOPE="field:sku")
-    assert len(result.stored) == (1 if are_one else 2)
-    assert "errors" not in result.dedup_stats
-
-
 def test_a_value_that_cannot_be_a_scope_costs_no_item():
     pages, skus = twice_each([object(), b"bytes", {1, 2}, {1: 2, "a": 3}])
     result = run(pages, skus, DEDUP_SCOPE="field:sku")
@@ -145,16 +104,6 @@ def test_a_value_that_cannot_be_a_scope_costs_no_item():
 def test_an_item_that_is_not_compared_has_its_text():
     result = run({"/a": LAMP, "/b": LAMP}, DEDUP_SCOPE="field:sku", DEDUP_FIELDS={"text": "text"})
     assert [TEXT[:80] in item["text"] for item in result.items] == [True, True]
-
-
-@pytest.mark.parametrize("kind", [Product, FrozenProduct, ProductItem])
-def test_every_kind_of_item_has_fields(kind):
-    def parse(self: Any, response: Any) -> Any:
-        yield kind(url=response.url, sku=response.url[-1])
-
-    result = run({"/a1": LAMP, "/b2": LAMP, "/c1": LAMP}, parse=parse, DEDUP_SCOPE="field:sku")
-    assert [type(item) for item in result.items] == [kind, kind]
-    assert len(result.dropped) == 1
 
 
 @pytest.mark.parametrize("kind", [dict, Product])
@@ -232,74 +181,6 @@ def test_a_product_that_changed_takes_the_place_of_itself_only(tmp_path):
         with LedgerReader(ledger) as reader:
             scopes = [stored.record.scope for stored in reader.pages()]
         assert scopes == ["item [1]", "item [2]"]
-
-
-def test_a_ledger_that_is_lost_is_made_again_in_another_scope_which_items_tell(tmp_path):
-    feed, ledger = tmp_path / "items.jsonl", tmp_path / "pages.sqlite"
-    with served({"/1": LAMP, "/2": page(article(2)), "/3": LAMP}) as url:
-
-        def parse(self: Any, response: Any) -> Any:
-            yield {"url": response.url, "sku": int(response.url[-1])}
-
-        spider = spider_over(*(f"{url}/{number}" for number in (1, 2, 3)), parse=parse)
-        options = {"DEDUP_SKETCH_FIELD": "dedup_record", "DEDUP_IGNORE_FIELDS": "*"}
-        crawl(spider, **options, FEEDS={str(feed): {"format": "jsonlines"}})
-        command = ["ledger", feed, "-o", ledger, "--scope", "field:sku"]
-        assert main(list(map(str, command))) == 0
-        again = crawl(spider, **options, DEDUP_INDEX=ledger, DEDUP_SCOPE="field:sku")
-    assert [item["sku"] for item in again.items] == [3]
-    assert again.stats["dedup/unchanged"] == 2
-
-
-def test_a_chain_is_compared_by_its_number_and_by_what_it_says_besides():
-    """A list, then details, which are equal: the rows stand on the list."""
-
-    def parse(self: Any, response: Any) -> Any:
-        for number in (1, 2, 3):
-            item = {"url": response.url, "row": 1 if number == 3 else number}
-            yield Request(
-                f"{self.site}/detail/{number}", self.parse_detail, cb_kwargs={"item": item}
-            )
-
-    def parse_detail(self: Any, response: Any, item: Any) -> Any:
-        item["sku"] = 7
-        yield item
-
-    pages = {"/list": page(article(2)), **{f"/detail/{n}": LAMP for n in (1, 2, 3)}}
-    with served(pages) as url:
-        spider = spider_over(f"{url}/list", site=url, parse=parse, parse_detail=parse_detail)
-        result = crawl(spider, DEDUP_SCOPE="field:sku")
-    assert [item["row"] for item in result.items] == [1, 2]
-    assert "log_count/ERROR" not in result.stats
-
-
-def test_a_chain_of_equal_pages_and_other_numbers_is_kept_in_every_scope():
-    def parse(self: Any, response: Any) -> Any:
-        for number in (1, 2, 1):
-            url = f"{self.site}/detail/{number}"
-            item = {"from": "the list"}
-            yield Request(url, self.parse_detail, cb_kwargs={"item": item}, dont_filter=True)
-
-    def parse_detail(self: Any, response: Any, item: Any) -> Any:
-        yield {**item, "sku": response.url[-1]}
-
-    pages = {"/list": page(article(2)), **{f"/detail/{n}": LAMP for n in (1, 2)}}
-    with served(pages) as url:
-        spider = spider_over(f"{url}/list", site=url, parse=parse, parse_detail=parse_detail)
-        result = crawl(spider, DEDUP_SCOPE="field:sku")
-        alone = crawl(spider)
-    assert [item["sku"] for item in result.items] == ["1", "2"]
-    assert [item["sku"] for item in alone.items] == ["1", "2"]
-
-
-def test_texts_of_items_are_compared_by_their_number_too():
-    def parse(self: Any, response: Any) -> Any:
-        for sku, text in ((1, TEXT), (2, TEXT), (1, TEXT), (None, TEXT)):
-            yield {"url": f"{response.url}#{sku}", "sku": sku, "body": text}
-
-    result = run({"/": LAMP}, parse=parse, DEDUP_SCOPE="field:sku", DEDUP_ITEM_FIELD="body")
-    assert [item["sku"] for item in result.items] == [1, 2, None]
-    assert result.stats["dedup/skipped/no_scope"] == 1
 
 
 def test_links_need_a_verdict_on_the_page():
@@ -387,26 +268,6 @@ def test_an_item_that_nobody_recognises_does_not_stand_for_another_of_its_page(t
     assert first.stored == [("/a", 2)]
     assert first.stats["dedup/claims/released"] == 2
     assert run(pages, skus, **options).stored == [("/a", 1), ("/a", 2)]
-
-
-@pytest.mark.slow
-def test_a_page_whose_language_is_not_known_yet_is_kept_and_not_compared(tmp_path, monkeypatch):
-    # Workers start at the third attempt: the first is that of the crawl, the second that of /a.
-    python = tmp_path / "python"
-    python.write_text(
-        f'#!/bin/sh\necho >> "{tmp_path}/starts"\n'
-        f'[ $(wc -l < "{tmp_path}/starts") -gt 2 ] && exec "{sys.executable}" "$@"\nexit 1\n'
-    )
-    python.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(python))
-    result = run({"/a": LAMP, "/b": f"{LAMP} "}, DEDUP_SCOPE="language", DEDUP_WORKERS=1)
-    assert sorted(result.stored) == [("/a",), ("/b",)]
-    assert result.dedup_stats == {
-        "pages": 2,
-        "new": 1,
-        "skipped/extraction_failed": 1,
-        "unread/start": 1,
-    }
 
 
 def test_links_are_held_back_within_a_language():
@@ -504,27 +365,6 @@ def test_records_in_items_have_their_scopes(tmp_path):
         assert main(["ledger", str(unique), "-o", str(ledger)]) == 0
         result = crawl(spider, **options, DEDUP_INDEX=ledger)
     assert result.items == []
-
-
-SCOPES = ["crawl", "host", "language", "field:sku", version, product]
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=examples(20),
-    deadline=None,
-    suppress_health_check=[HealthCheck.differing_executors],
-)
-@given(st.lists(st.sampled_from(SCOPES), min_size=2, max_size=3), st.randoms())
-def test_several_scopes_keep_all_that_one_of_them_keeps(scopes, random):
-    """Of pages of one text: a page is dropped only if an equal one is there in every scope."""
-    names = [f"/v{random.randint(1, 2)}/{number}" for number in range(6)]
-    pages = {name: in_language(TEXT, random.choice(["en", "de", None])) for name in names}
-    skus = {name: random.choice([1, 2, None]) for name in names}
-    together = {path for path, _ in run(pages, skus, DEDUP_SCOPE=scopes).stored}
-    for scope in scopes:
-        alone = {path for path, _ in run(pages, skus, DEDUP_SCOPE=scope).stored}
-        assert alone <= together
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """DEDUP_SKETCH_FIELD in whole crawls: the records that items have, and what is made of them."""
 
-import dataclasses
 import json
 import os
 from base64 import b64decode
@@ -8,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from crawls import crawl, spider_over
 from scrapy import Request
@@ -34,10 +32,6 @@ SITE = {
     "/empty": "<html><body></body></html>",
     "/english": page(ENGLISH),
     "/data": Answer(b"%PDF-1.4 no text" * 16, content_type="application/pdf"),
-}
-SHOP = {
-    **{f"/product/{n}": page(article(n), title=f"Lamp {n}") for n in range(3)},
-    **{f"/product/{n}/reviews": page(article(17)) for n in range(3)},
 }
 
 
@@ -119,46 +113,6 @@ def test_marked_and_kept_items_have_it_too_and_pages_that_were_not_read_have_non
     assert {item["url"].removeprefix(url) for item in run.items if FIELD in item} == {"/a"}
 
 
-@dataclasses.dataclass
-class Data:
-    url: str
-    dedup_record: Any = None
-
-
-@dataclasses.dataclass
-class Bare:
-    url: str
-
-
-@attrs.frozen
-class Frozen:
-    url: str
-    dedup_record: Any = None
-
-
-@pytest.mark.parametrize(
-    ("kind", "notices"),
-    [
-        (Data, []),
-        (Bare, ["Items cannot hold the field 'dedup_record' of DEDUP_SKETCH_FIELD"]),
-        (Frozen, ["Items cannot hold the field 'dedup_record' of DEDUP_SKETCH_FIELD"]),
-    ],
-)
-def test_items_of_other_kinds_hold_it_or_one_notice_says_that_they_cannot(
-    tmp_path: Path, kind: Any, notices: list[str]
-):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield kind(response.url)
-
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/a", f"{url}/other", parse=parse)
-        result = Run(tmp_path, url, spider).crawl()
-    assert result.messages() == notices
-    assert len(result.items) == 2
-    has_record = [bool(getattr(item, FIELD, None)) for item in result.items]
-    assert has_record == [not notices] * 2
-
-
 def test_what_the_spider_has_written_into_the_field_stays():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url, FIELD: "mine"}
@@ -214,34 +168,6 @@ def test_a_ledger_that_is_lost_is_made_again_of_the_feed(run: Run, name: str, ca
     again = run.crawl()
     assert again.items == []
     assert again.dedup_stats["unchanged"] == len(stored)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scope", ["crawl", "host"])
-def test_a_chain_has_what_it_says_in_its_record_and_is_known_again(tmp_path: Path, scope: str):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = {"name": response.css("title::text").get()}
-        yield Request(f"{response.url}/reviews", self.last, cb_kwargs={"item": item})
-
-    def last(self: Any, response: Any, item: Any) -> Iterator[Any]:
-        yield {**item, "url": response.url}
-
-    with served(SHOP) as url:
-        starts = [url + path for path in SHOP if path.count("/") == 2]
-        spider = spider_over(*starts, parse=parse, last=last)
-        run = Run(tmp_path, url, spider, DEDUP_SCOPE=scope)
-        assert len(run.crawl().items) == 3
-        known = run.known()
-        records = [item[FIELD] for item in run.items]
-        assert len({record["says"] for record in records}) == 3
-        assert len({record["digest"] for record in records}) == 1
-        assert run.rebuild() == 0
-        assert run.known() == known
-        unique = tmp_path / "unique.jsonl"
-        command = ["scan", run.feed, "-o", unique, "--record-field", FIELD]
-        assert main(list(map(str, command))) == 0
-        assert unique.read_bytes() == run.feed.read_bytes()
-        assert run.crawl().items == []
 
 
 @pytest.mark.slow

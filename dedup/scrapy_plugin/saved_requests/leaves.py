@@ -18,10 +18,9 @@ from scrapy.http import Response
 from dedup.logs import get_logger
 from dedup.rule import Kind
 from dedup.scopes import host
-from dedup.scrapy_plugin.plain_requests import ASKS, first_url, is_link, is_plain_link
+from dedup.scrapy_plugin.requests import ASKS, first_url, is_link, is_plain_link
 from dedup.scrapy_plugin.response_state import ResponseState
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
-from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings
 from dedup.scrapy_plugin.setting_values import Revisits
 from dedup.stores.sqlite import SqliteStore
 from dedup.stores.visits import Leaf, UrlRule
@@ -157,11 +156,9 @@ class Leaves:
         if name not in self._hosts_tested or is_a_test(request.url, self._store.run):
             self._hosts_tested.add(name)
             self._tested.add(key)
-            self._savings.request_is_tested(NOT_MODIFIED)
+            self._savings.requests_are_tests(NOT_MODIFIED)
             return whole
-        if name in self._distrusted or not self._put_off.add(
-            whole, [_reason(name)], "not_modified"
-        ):
+        if name in self._distrusted or not self._put_off.add(whole, _reason(name), "not_modified"):
             self._tested.add(key)
             return whole
         self._page_is_unchanged(first_url(request))
@@ -207,7 +204,7 @@ class Leaves:
         self._distrusted.add(name)
         self._store.note_url_rule(UrlRule(NOT_MODIFIED, name, "", tests=1, broken=1))
         self._savings.rule_breaks(NOT_MODIFIED)
-        sent = self._put_off.send(_reason(name))[_reason(name)]
+        sent = len(self._put_off.send(_reason(name)))
         logger.warning(
             "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "
             "requests that it answered so are sent again", name, url, sent,

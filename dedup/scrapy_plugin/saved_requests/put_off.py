@@ -1,19 +1,21 @@
-"""Requests that were not sent, and are if the reason for that proves wrong."""
+"""Requests that were not sent, what that has saved, and the sending of them after all."""
 
 import pickle
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 
 from dedup.logs import get_logger
-from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.report.counts import Quantiles
+from dedup.scopes import host
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -21,22 +23,88 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 _IN_A_JOB = "dedup.put-off.sqlite"
-_TABLES = """
-    CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, data BLOB, saved TEXT);
-    CREATE TABLE IF NOT EXISTS reasons (reason BLOB, id INTEGER);
-    CREATE INDEX IF NOT EXISTS by_reason ON reasons (reason);
-    CREATE INDEX IF NOT EXISTS by_id ON reasons (id);
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS put_off (
+        id INTEGER PRIMARY KEY,
+        reason BLOB,   -- sent, if that proves wrong
+        saved TEXT,    -- as what it is counted
+        request BLOB,  -- pickled
+        url BLOB,      -- what stands for its URL
+        instead BLOB   -- and for the one whose page is to come in its place; NULL if it has come
+    );
+    CREATE INDEX IF NOT EXISTS by_reason ON put_off (reason);
 """
 _SPREAD = 2_654_435_761  # some are chosen evenly (Knuth, The Art of Computer Programming 3, 6.4)
-LENGTH_OF_PAGE = 8
-"""How many bytes stand for a page that is to come."""
-_NOBODY_KNOWS = bytes(LENGTH_OF_PAGE)  # what of the last pages was stored
+_MOST_HOSTS = 1_000
+
+
+class Sent(NamedTuple):
+    """A request that is sent after all: why it was not, and what stands for its URL."""
+
+    reason: bytes
+    url: bytes | None
+
+
+class Savings:
+    """Counts requests by the reason for which they were not sent, and estimates what they save.
+
+    By the medians of the bytes and seconds of the downloads of their hosts.
+    """
+
+    def __init__(self, count: Callable[..., object]) -> None:
+        """Create it; *count* is called with the names of counters."""
+        self._count = count
+        self._bytes: defaultdict[str, Quantiles] = defaultdict(Quantiles)
+        self._seconds: defaultdict[str, Quantiles] = defaultdict(Quantiles)
+        self._saved: Counter[tuple[str, str]] = Counter()
+
+    def response_arrives(self, request: Request, response: Response) -> None:
+        """Note what the download of *response* has cost."""
+        name = host(response.url)
+        if response.status == 304 or (len(self._bytes) >= _MOST_HOSTS and name not in self._bytes):
+            return
+        self._bytes[name].add(len(response.body))
+        self._seconds[name].add(request.meta.get("download_latency") or 0.0)
+
+    def request_is_saved(self, request: Request, reason: str, number: int = 1) -> None:
+        """Count *request*, which was not sent for *reason*, or without a body in the answer.
+
+        With a *number* of -1, it is sent after all.
+        """
+        name = host(request.url)
+        if self._saved[name, reason] + number < 0:  # it was saved before the job was interrupted
+            return
+        self._count(f"saved_requests/{reason}", number)
+        self._saved[name, reason] += number
+
+    def requests_are_tests(self, what: str, number: int = 1) -> None:
+        """Count requests that were sent, though they need not be, to test *what* is believed."""
+        self._count(f"saved_requests/tests/{what}", number)
+
+    def rule_breaks(self, what: str) -> None:
+        """Count that a test has contradicted *what* was believed."""
+        self._count(f"saved_requests/contradictions/{what}")
+
+    def figures(self) -> dict[str, Any]:
+        """Return how many requests were saved, by reason, and about how many bytes and seconds."""
+        reasons: Counter[str] = Counter()
+        saved = {"bytes": 0.0, "seconds": 0.0}
+        for (name, reason), number in self._saved.items():
+            reasons[reason] += number
+            if name in self._bytes:
+                saved["bytes"] += number * (self._bytes[name].quantile(0.5) or 0)
+            if name in self._seconds and reason != "not_modified":
+                saved["seconds"] += number * (self._seconds[name].quantile(0.5) or 0)
+        return {
+            "reasons": dict(reasons),
+            "bytes": round(saved["bytes"]),
+            "seconds": round(saved["seconds"], 3),
+        }
 
 
 class PutOffRequests:
-    """Keeps requests on disk, each with the reasons not to send it: any of them may prove wrong.
+    """Keeps requests on disk that are not sent, unless the reason for that proves wrong.
 
-    A reason of `LENGTH_OF_PAGE` bytes is a page that is to come first.
     In the folder of a job, so that they outlive the process, else in a temporary file.
     """
 
@@ -62,27 +130,27 @@ class PutOffRequests:
     def _opened(self) -> sqlite3.Connection:
         file = sqlite3.connect(self._path or "", isolation_level=None)
         file.execute("PRAGMA synchronous = OFF")  # a process may die, the machine is no matter
-        file.executescript(_TABLES)
-        if not file.execute("PRAGMA user_version").fetchone()[0]:  # the process was killed
-            file.execute(
-                "INSERT INTO reasons SELECT ?, id FROM requests WHERE saved != 'not_modified'",
-                (_NOBODY_KNOWS,),
-            )
-        file.execute("PRAGMA user_version = 0")
+        file.executescript(_TABLE)
         return file
 
-    def add(self, request: Request, reasons: Iterable[bytes], saved: str) -> bool:
-        """Keep *request* for the case that one of *reasons* proves wrong, and count it as *saved*.
+    def add(
+        self,
+        request: Request,
+        reason: bytes,
+        saved: str,
+        url: bytes | None = None,
+        instead: bytes | None = None,
+    ) -> bool:
+        """Keep *request* for the case that *reason* proves wrong, and count it as *saved*.
 
-        Return False if it cannot be kept: then it is to be sent.
+        Or that the page that *instead* stands for does not come, in whose place that of *url* would
+        be. Return False if the request cannot be kept: then it is to be sent.
         """
         try:
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider))
-            row = self._file.execute(
-                "INSERT INTO requests (data, saved) VALUES (?, ?)", (data, saved)
-            )
-            self._file.executemany(
-                "INSERT INTO reasons VALUES (?, ?)", ((reason, row.lastrowid) for reason in reasons)
+            self._file.execute(
+                "INSERT INTO put_off (reason, saved, request, url, instead) VALUES (?, ?, ?, ?, ?)",
+                (reason, saved, data, url, instead),
             )
         except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
             return False
@@ -93,59 +161,65 @@ class PutOffRequests:
     def _is_empty(self) -> bool:
         return "_file" not in vars(self) and not (self._path and self._path.exists())
 
-    def reasons(self) -> list[bytes]:
-        """Return the reasons but for pages that are to come."""
+    def reasons(self) -> set[bytes]:
+        """Return the reasons of all requests."""
+        if self._is_empty:
+            return set()
+        return {reason for (reason,) in self._file.execute("SELECT DISTINCT reason FROM put_off")}
+
+    def send(self, reason: bytes, most: int = -1) -> list[Sent]:
+        """Send the requests that were not sent for *reason*, *most* of them, here and there."""
         if self._is_empty:
             return []
-        query = "SELECT DISTINCT reason FROM reasons WHERE length(reason) != ?"
-        return [reason for (reason,) in self._file.execute(query, (LENGTH_OF_PAGE,))]
+        query = (
+            f"SELECT id FROM put_off WHERE reason = ? ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?"
+        )
+        return self._send([number for (number,) in self._file.execute(query, (reason, most))])
 
-    def page_comes(self, page: bytes, instead: bytes | None = None) -> None:
-        """Have no request wait for *page* any more, or have it wait for another one *instead*."""
-        if self._is_empty:
-            return
-        if instead:
-            query = "UPDATE reasons SET reason = ? WHERE reason = ?"
-            self._file.execute(query, (instead, page))
-        else:
-            self._file.execute("DELETE FROM reasons WHERE reason = ?", (page,))
+    def send_waiting(self, has_come: Callable[[bytes], bool]) -> list[Sent]:
+        """Send the requests for which no page *has come* that is to be there instead."""
+        return self._send(number for number, comes in self._waiting(has_come) if not comes)
 
-    def send(self, reason: bytes, most: int = -1) -> Counter[bytes]:
-        """Send the requests that were not sent for *reason*, *most* of them.
+    def _waiting(self, has_come: Callable[[bytes], bool]) -> list[tuple[int, bool]]:
+        """Return the ids of requests that wait for another page, and whether that *has come*.
 
-        Return all reasons that these had, and how many had each.
+        Or one has in whose place that would be.
         """
-        return self._send("reason = ?", reason, most)
+        if self._is_empty:
+            return []
+        query = "SELECT id, url, instead FROM put_off WHERE instead IS NOT NULL"
+        rows = self._file.execute(query).fetchall()
+        others = {url: instead for _, url, instead in rows}
+        waiting = []
+        for number, _, instead in rows:
+            while not has_come(instead) and instead in others:
+                instead = others[instead]
+            waiting.append((number, has_come(instead)))
+        return waiting
 
-    def send_waiting(self) -> Counter[bytes]:
-        """Send the requests that wait for a page: none is to come any more."""
-        return self._send("length(reason) = ?", LENGTH_OF_PAGE, -1)
-
-    def _send(self, condition: str, value: bytes | int, most: int) -> Counter[bytes]:
-        sent: Counter[bytes] = Counter()
+    def _send(self, numbers: Iterable[int]) -> list[Sent]:
         engine, spider = self._crawler.engine, self._crawler.spider
-        if self._is_empty or engine is None or engine.spider is None:
-            return sent
-        rows = self._file.execute(
-            "SELECT id, data, saved FROM requests "
-            f"WHERE id IN (SELECT id FROM reasons WHERE {condition}) "
-            f"ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?",
-            (value, most),
-        ).fetchall()
-        for number, data, saved in rows:
+        if engine is None or engine.spider is None:
+            return []
+        sent = []
+        for number in numbers:
+            query = "SELECT reason, saved, request, url FROM put_off WHERE id = ?"
+            reason, saved, data, url = self._file.execute(query, (number,)).fetchone()
             request = request_from_dict(pickle.loads(data), spider=spider)
             engine.crawl(request.replace(dont_filter=True))  # it was asked for before
+            self._file.execute("DELETE FROM put_off WHERE id = ?", (number,))
             self._savings.request_is_saved(request, saved, -1)
-            reasons = self._file.execute("SELECT reason FROM reasons WHERE id = ?", (number,))
-            sent.update(reason for (reason,) in reasons)
-            for table in ("requests", "reasons"):
-                self._file.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
+            sent.append(Sent(reason, url))
         return sent
 
-    def close(self, *, has_finished: bool) -> None:
-        """Close the file; forget the requests if the crawl *has_finished*."""
+    def close(self, has_come: Callable[[bytes], bool], *, has_finished: bool) -> None:
+        """Close the file; forget the requests if the crawl *has_finished*.
+
+        Else a job goes on: it need not wait for what *has_come*. After a kill, it does.
+        """
         if "_file" in vars(self):
-            self._file.execute("PRAGMA user_version = 1")
+            come = ((number,) for number, comes in self._waiting(has_come) if comes)
+            self._file.executemany("UPDATE put_off SET instead = NULL WHERE id = ?", list(come))
             self._file.close()
         if self._path and has_finished:
             with suppress(OSError):

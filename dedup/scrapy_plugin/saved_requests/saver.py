@@ -9,21 +9,16 @@ from scrapy.http import Response
 
 from dedup.report.summary import Summary
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.plain_requests import note_link
+from dedup.scrapy_plugin.requests import note_link
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.leaves import NOT_MODIFIED, Leaves
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
-from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings
 from dedup.scrapy_plugin.saved_requests.url_rules import UrlRules
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import SqliteStore, Store
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-
-class HeldBackError(IgnoreRequest):
-    """A request is not sent (DEDUP_SKIP_URLS)."""
 
 
 class RequestSaver:
@@ -55,8 +50,6 @@ class RequestSaver:
                 )
         if settings.skip_urls:
             rules = self._rules = UrlRules(store, put_off, savings, known)
-            crawler.signals.connect(rules.request_is_scheduled, signals.request_scheduled)
-            crawler.signals.connect(rules.request_is_dropped, signals.request_dropped)
             crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         summary.saved_requests = self.figures
 
@@ -68,7 +61,7 @@ class RequestSaver:
         return self._leaves is not None and self._leaves.hold_back(request)
 
     def request_leaves(self, request: Request) -> None:
-        """Raise HeldBackError if *request* need not be sent; else it may ask for changes only."""
+        """Raise IgnoreRequest if *request* need not be sent; else it may ask for changes only."""
         is_held_back = False
         try:
             is_held_back = self._rules is not None and self._rules.hold_back(request)
@@ -78,25 +71,11 @@ class RequestSaver:
             self._notices.count_error("the request of <%s>", request.url)
         if is_held_back:
             request.errback = None  # nothing has failed
-            raise HeldBackError("what it asks for is known")
-
-    def request_fails(self, request: Request, exception: Exception) -> None:
-        """Nothing came of *request*."""
-        if not isinstance(exception, HeldBackError):
-            self._page_fails(request)
-
-    def _page_fails(self, request: Request) -> None:
-        try:
-            if self._rules:
-                self._rules.request_fails(request)
-        except Exception:
-            self._notices.count_error("what was not sent because of <%s>", request.url)
+            raise IgnoreRequest("what it asks for is known")
 
     def response_arrives(self, request: Request, response: Response) -> Request | Response:
         """Return *response*, or what takes its place."""
         self._savings.response_arrives(request, response)
-        if not 200 <= response.status < 300:
-            self._page_fails(request)
         return self._leaves.answer(request, response) if self._leaves else response
 
     def page_settles(self, state: ResponseState, failed: bool) -> None:
@@ -120,4 +99,5 @@ class RequestSaver:
 
     def close(self, reason: str) -> None:
         """Forget what was put off, unless the crawl may go on after the *reason* of its end."""
-        self._put_off.close(has_finished=reason == "finished")
+        has_come = self._rules.has_come if self._rules else lambda _: False
+        self._put_off.close(has_come, has_finished=reason == "finished")

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from scrapy import Request
@@ -16,7 +16,7 @@ from scrapy import Request
 from dedup.logs import get_logger
 from dedup.preference import Copy, clean_url
 from dedup.rule import Kind
-from dedup.scrapy_plugin.plain_requests import first_url, is_link, is_plain_link
+from dedup.scrapy_plugin.requests import first_url, is_link, is_plain_link
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.leaves import (
     KNOWN,
@@ -24,8 +24,7 @@ from dedup.scrapy_plugin.saved_requests.leaves import (
     is_a_test,
     is_asked_again,
 )
-from dedup.scrapy_plugin.saved_requests.put_off import LENGTH_OF_PAGE, PutOffRequests
-from dedup.scrapy_plugin.saved_requests.savings import Savings
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, Sent
 from dedup.stores.base import Store
 from dedup.stores.visits import UrlRule
 from dedup.url_advice.urls import Part, Url, parts_of, without
@@ -68,9 +67,10 @@ class UrlRules:
 
     A part is compared where two pages were fetched whose URLs are equal but for it. It agrees if
     all items of the later one repeat stored ones and it has no link that is new; it is no rule, nor
-    ever will be, once a page gives a new item. Pages without items stand for no others: a part that
-    means nothing to products may choose what a list has. In memory: 16 bytes for each URL and part
-    of it, and what sets add to that.
+    ever will be, once a page gives a new item. What is held back is put off until the crawl has
+    nothing else to do: then it is sent, unless the page that it repeats has come by then, with
+    items. A list stands for no other: a part that means nothing to products may choose what it has.
+    In memory: 16 bytes for each URL and part of it, and what sets add to that.
     """
 
     def __init__(
@@ -83,105 +83,69 @@ class UrlRules:
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
         self._examples: dict[Part, list[str]] = {}
         self._tests: Counter[Part] = Counter()
-        # What has spared requests since it was tested at the end, also before an interruption.
         self._untested = set(filter(None, map(_part_of, put_off.reasons())))
-        # URLs, and URLs without a part: what some page has led to, and of what the page was seen.
+        # URLs, and URLs without a part: what some page has led to, and of what one was seen.
         self._leads: set[bytes] = set()
         self._seen: set[bytes] = set()
-        # URLs that are on their way, or were seen; and those that are not sent as copies of these.
-        self._requested: set[bytes] = set()
-        self._copies: set[bytes] = set()
         # What is sent to test a rule at the end.
-        self._tested_at_end: dict[bytes, Part] = {}
-        self._part_to_test: Part | None = None
-        self._last_scheduled: tuple[Request | None, bytes | None] = None, None
-
-    def request_is_scheduled(self, request: Request) -> None:
-        """Note that *request* is going to be sent."""
-        url = Url.parse(request.url) if is_plain_link(request) else None
-        if url and self._has_room:
-            whole, *forms = _forms(url, request)
-            self._leads.update(form.digest for form in (whole, *forms))
-            if whole.digest not in self._requested:
-                self._requested.add(whole.digest)
-                self._last_scheduled = request, whole.digest
-            if self._part_to_test:
-                self._tested_at_end[whole.digest] = self._part_to_test
+        self._tested_at_end: dict[bytes | None, Part] = {}
 
     @property
     def _has_room(self) -> bool:
-        return len(self._requested) + len(self._leads) + len(self._seen) < _MOST_URLS
-
-    def request_is_dropped(self, request: Request) -> None:
-        """The scheduler has refused *request*: one with another callback has its URL."""
-        last, new = self._last_scheduled
-        if request is last and new:
-            self._requested.discard(new)
+        return len(self._leads) + len(self._seen) < _MOST_URLS
 
     def note_lead(self, request: Request, state: ResponseState) -> None:
         """Note without which parts of URLs the *request* of a page leads to nothing new."""
         url = Url.parse(request.url) if is_plain_link(request) else None
         if url is None:
             state.new_leads = None
-        elif state.new_leads is not None:
-            whole, *forms = _forms(url, request)
-            if whole.digest not in self._leads:
-                known = (form.part for form in forms if form.is_in(self._leads))
-                state.new_leads.append(frozenset(known))
-            if self._has_room:  # to follow it once suffices, whatever comes of it
-                self._leads.update(form.digest for form in (whole, *forms))
+            return
+        whole, *forms = _forms(url, request)
+        if state.new_leads is not None and whole.digest not in self._leads:
+            known = (form.part for form in forms if form.is_in(self._leads))
+            state.new_leads.append(frozenset(known))
+        if self._has_room:  # to follow it once suffices, whatever comes of it
+            self._leads.update(form.digest for form in (whole, *forms))
 
     def hold_back(self, request: Request) -> bool:
         """Return whether *request*, which is about to be sent, is for a copy by a rule."""
-        active = list(self._rules_for(request))
-        if not active:
+        if not is_link(request) or is_asked_again(request) or request.cookies:
             return False
-        parts = [form.part for form in active]
+        url = Url.parse(request.url) if is_plain_link(request) else None
+        if url is None:
+            return False
+        # Its address without the part was asked for, or one with another value was seen.
+        whole, *forms = _forms(url, request)
+        copies = [form for form in forms if self._is_active(form.part)]
+        of_seen = next((form for form in copies if form.is_in(self._seen)), None)
+        form = of_seen or next((form for form in copies if form.base in self._leads), None)
+        if form is None:
+            return False
+        part = form.part
         if is_a_test(request.url, getattr(self._store, "run", 0)):
-            for part in parts:
-                self._note_tests(part, 1)
+            self._note_tests(part, 1)
             return False
-        # Unless the page was seen, it waits for that of its address without the part.
-        has_come = any(form.is_in(self._seen) or form.base in self._copies for form in active)
-        base = None if has_come else active[0].base
-        reasons = chain(map(_reason, parts), [base] if base else [])
-        if not self._put_off.add(request, reasons, "url_rule"):
+        instead = form.digest if form.digest in self._seen else form.base
+        if not self._put_off.add(request, _reason(part), "url_rule", whole.digest, instead):
             return False
-        if url := Url.parse(request.url):
-            own = next(_forms(url, request)).digest
-            self._put_off.page_comes(own, instead=base)
-            if base:
-                self._requested.discard(own)
-            else:
-                self._copies.add(own)
-        for part in parts:
-            self._change(part, spared=1)
-            self._untested.add(part)
-            examples = self._examples.setdefault(part, [])
-            if len(examples) < _EXAMPLES:
-                examples.append(request.url)
+        self._change(part, spared=1)
+        self._untested.add(part)
+        examples = self._examples.setdefault(part, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(request.url)
         return True
 
-    def _rules_for(self, request: Request) -> Iterator[_Form]:
-        """Yield those forms of *request* by which it is a copy."""
-        if not is_link(request) or is_asked_again(request):
-            return
-        url = Url.parse(request.url) if is_plain_link(request) and not request.cookies else None
-        for form in islice(_forms(url, request), 1, None) if url else ():
-            # Its address without the part was asked for, or one with another value was seen.
-            is_known = form.base in self._requested or form.digest in self._seen
-            if is_known and self._is_active(form.part):
-                yield form
+    def has_come(self, page: bytes) -> bool:
+        """Return whether a *page* was seen, that of a URL or of one without a part."""
+        return page in self._seen
 
     def page_settles(self, state: ResponseState, *, failed: bool) -> None:
         """Compare the page of *state* with those that differ from it in a part of the URL."""
         response = state.response
         request = response.request if response is not None else None
-        if request is None or not is_plain_link(request):
+        if failed or request is None or not is_plain_link(request):
             return
-        url = Url.parse(first_url(request))
-        if failed or url is None:
-            self.request_fails(request)
+        if (url := Url.parse(first_url(request))) is None:
             return
         whole, *forms = _forms(url, request)
         if whole.digest in self._seen:  # met again, so there is nothing to compare
@@ -191,11 +155,7 @@ class UrlRules:
             for form in forms:
                 if form.is_in(self._seen) or form.part == tested:
                     self._compare(form.part, state, request.url)
-        if not state.outcomes:  # a list, or a notice in place of the page
-            self.request_fails(request)
-            return
-        self._put_off.page_comes(whole.digest)
-        if self._has_room:
+        if state.outcomes and self._has_room:  # else it is a list, or a notice in place of the page
             self._seen.update(form.digest for form in (whole, *forms))
 
     def _compare(self, part: Part, state: ResponseState, url: str) -> None:
@@ -208,49 +168,39 @@ class UrlRules:
             self._change(part, agreed=1)
 
     def spider_idles(self) -> None:
-        """Before the crawl ends, send what waits for pages that have not come, and test the rules.
+        """Before the crawl ends, send what repeats pages that have not come, and test the rules."""
+        self._note_sent(self._put_off.send_waiting(self.has_come))
+        self._test_rules()
 
-        Each rule as often as it was compared to be one, by requests that it has spared, here and
-        there. Then a part that means something on a quarter of the pages has escaped three times in
-        a thousand.
+    def _test_rules(self) -> None:
+        """Test each rule by requests that it has spared, as often as it was compared to be one.
+
+        Then a part that means something on a quarter of the pages has escaped three times in a
+        thousand.
         """
-        self._note_sent(self._put_off.send_waiting())
         untested, self._untested = self._untested, set()
         for part in untested:
             if self._is_active(part):
-                most = max(1, ENOUGH - self._tests[part])
-                self._part_to_test = part
-                self._note_tests(part, self._send(_reason(part), most))
-                self._part_to_test = None
+                sent = self._send(part, max(1, ENOUGH - self._tests[part]))
+                self._note_tests(part, len(sent))
+                self._tested_at_end.update((one.url, part) for one in sent)
             else:  # what was known of it was lost as the job was interrupted
-                self._send(_reason(part))
+                self._send(part)
 
-    def _send(self, reason: bytes, most: int = -1) -> int:
-        """Send what was not sent for *reason*, *most* of it; return how many requests."""
-        sent = self._put_off.send(reason, most)
+    def _send(self, part: Part, most: int = -1) -> list[Sent]:
+        sent = self._put_off.send(_reason(part), most)
         self._note_sent(sent)
-        return sent[reason]
+        return sent
 
-    def _note_sent(self, sent: Counter[bytes]) -> None:
-        """Note that requests are *sent* after all, by the reasons for which they were not."""
-        for reason, number in sent.items():
-            part = _part_of(reason)
-            if part in self._rules:
+    def _note_sent(self, sent: list[Sent]) -> None:
+        for reason, number in Counter(one.reason for one in sent).items():
+            if (part := _part_of(reason)) in self._rules:
                 self._change(part, spared=-number)
 
     def _note_tests(self, part: Part, number: int) -> None:
         self._tests[part] += number
         self._change(part, tests=number)
-        for _ in range(number):
-            self._savings.request_is_tested("url-rule")
-
-    def request_fails(self, request: Request) -> None:
-        """Send what was not sent since *request* was to bring the same: that has failed."""
-        url = Url.parse(first_url(request))
-        if url and request.method == "GET":
-            digest = next(_forms(url, request)).digest
-            self._requested.discard(digest)
-            self._send(digest)
+        self._savings.requests_are_tests("url-rule", number)
 
     def _is_active(self, part: Part) -> bool:
         rule = self._rules.get(part)
@@ -272,7 +222,7 @@ class UrlRules:
         """The page at *url* is not the same without *part*: that is no rule from here on."""
         was_active = self._is_active(part)
         self._change(part, broken=1)
-        sent = self._send(_reason(part))
+        sent = len(self._send(part))
         if not (was_active or sent):
             return
         self._savings.rule_breaks("url-rule")
@@ -328,7 +278,7 @@ def _may_change(part: Part, url: Url) -> bool:
 
 def _digest(url: Url, part: Part, callback: str) -> bytes:
     data = f"{url}\0{part}\0{callback}".encode("utf-8", "replace")
-    return blake2b(data, digest_size=LENGTH_OF_PAGE).digest()
+    return blake2b(data, digest_size=8).digest()
 
 
 def _reason(part: Part) -> bytes:
@@ -338,4 +288,4 @@ def _reason(part: Part) -> bytes:
 def _part_of(reason: bytes) -> Part | None:
     """Return the part of which `_reason` has made *reason*, if it is one."""
     names = reason.decode("utf-8", "replace").split("\0")
-    return Part(*names) if len(names) == 3 and len(reason) != LENGTH_OF_PAGE else None
+    return Part(*names) if len(names) == 3 else None

@@ -1,9 +1,12 @@
-"""Requests that are links and nothing more: their callbacks find the page, and what is on it."""
+"""What a request hands on, and what it asks of dedup by its meta key "dedup"."""
 
+from dataclasses import dataclass
 from types import FunctionType, MethodType
 
 from scrapy import Request, Spider
 from scrapy.http import Response
+
+from dedup.scrapy_plugin.notices import Notices
 
 _LINK = "dedup_link"
 ASKS = "dedup_asks"
@@ -70,3 +73,32 @@ def urls_of(response: Response) -> set[str]:
         redirects = response.request.meta.get("redirect_urls")
         urls.update(redirects if isinstance(redirects, list) else ())
     return {url for url in urls if isinstance(url, str)}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """What the request of a page asks for by its meta key "dedup".
+
+    *is_on*: whether the page is judged; *again*: whether it is stored although its content is;
+    *key*: what it is known by, in place of its URL.
+    """
+
+    is_on: bool = True
+    again: bool = False
+    key: str | None = None
+
+
+def request_options(response: Response | None, notices: Notices) -> RequestOptions:
+    """Return what the request of *response* asks for; *notices* is told of what is no option."""
+    value = response.meta.get("dedup", True) if response and response.request else True
+    if isinstance(value, bool):
+        return RequestOptions(is_on=value)
+    if isinstance(value, dict) and value.keys() <= {"again", "key"}:
+        again, key = value.get("again", False), value.get("key")
+        if isinstance(again, bool) and (key is None or (isinstance(key, str) and key)):
+            return RequestOptions(again=again, key=key)
+    notices.tell_once(
+        'meta["dedup"] must be True, False or {"again": True or False, "key": a string}, got '
+        "%.200r; the page is judged like any other", value,
+    )  # fmt: skip
+    return RequestOptions()
