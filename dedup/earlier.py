@@ -11,7 +11,7 @@ from itertools import chain, islice
 from dedup.index.base import Index
 from dedup.methods.base import Method
 from dedup.record import PageRecord
-from dedup.rule import Kind, Rule, Verdict, Witness
+from dedup.rule import Kind, Rule, Verdict
 from dedup.scopes import is_of_item
 from dedup.search import index_for
 from dedup.stores import Store, Stored
@@ -57,7 +57,7 @@ class EarlierPages:
         # What is stored under the own key decides, if anything is.
         equal = self._equal if self._is_any_left else self._equal_copies
         for stored in self._counting(equal.get(record.digest, ())):
-            page, original = Witness.of(record), Witness.of(stored.record)
+            page, original = record.witness, stored.record.witness
             if record.item not in self._items_of(stored.number):
                 continue
             if self._rule.objection(page, original, is_exact=True) is None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.evidence.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence
+from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Witness
 from dedup.packed import Packed, lengths_of
 from dedup.text import Document, to_utf8
 
@@ -45,6 +45,12 @@ class PageRecord(NamedTuple):
     evidence: bytes | None = None
     is_binary: bool = False
     item: bytes = b""
+
+    @property
+    def witness(self) -> Witness:
+        """What is asked of it where its main text matches that of another page."""
+        evidence = None if self.evidence is None else Evidence.from_bytes(self.evidence)
+        return Witness(self.tokens, evidence)
 
     def under(self, key: str, scope: str = "") -> Self:
         """Return the record of the page with another *key* and *scope*."""

@@ -7,10 +7,10 @@ said here.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
-from dedup.evidence import NORMAL, Demands, Evidence, KnownNames, Objection, objection
+from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, objection
 from dedup.readable_url import readable_url
 from dedup.record import PageRecord
 from dedup.text import printable
@@ -84,19 +84,6 @@ class Finding(Generic[T]):
     reason: str | None = None
 
 
-class Witness(NamedTuple):
-    """What is asked of a page where the main texts of two match: how long it is, what it shows."""
-
-    tokens: int
-    evidence: Evidence | None
-
-    @classmethod
-    def of(cls, record: PageRecord) -> "Witness":
-        """Return that of *record*."""
-        evidence = None if record.evidence is None else Evidence.from_bytes(record.evidence)
-        return cls(record.tokens, evidence)
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Says what a page is.
@@ -164,10 +151,8 @@ class Rule:
         if self.demands is None:
             return None
         return objection(
-            page.evidence,
-            original.evidence,
-            tokens=page.tokens,
-            original_tokens=original.tokens,
+            page,
+            original,
             is_exact=is_exact,
             finds_parts=finds_parts,
             demands=self.demands,

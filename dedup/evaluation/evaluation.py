@@ -7,10 +7,10 @@ from time import process_time
 from typing import Any
 
 from dedup.evaluation.collection import Collection, Pair
-from dedup.evidence import Demands, Names
+from dedup.evidence import Demands, Names, Witness
 from dedup.lost_text import LostText, lost_with
 from dedup.methods.base import Method
-from dedup.rule import Rule, Witness
+from dedup.rule import Rule
 from dedup.scopes import host
 from dedup.search import index_for, order_to_compare
 

@@ -9,13 +9,14 @@ from dedup.evidence.evidence import (
     digest_of_title,
     segments_of,
 )
-from dedup.evidence.names import KnownNames, Names
 from dedup.evidence.objection import (
     DEMANDS,
     NORMAL,
     Demands,
+    KnownNames,
+    Names,
     Objection,
-    names_agree,
+    Witness,
     objection,
 )
 from dedup.evidence.visible_text import evidence_of
@@ -31,10 +32,10 @@ __all__ = [
     "Names",
     "Objection",
     "Weakness",
+    "Witness",
     "digest_of_name",
     "digest_of_title",
     "evidence_of",
-    "names_agree",
     "objection",
     "segments_of",
 ]

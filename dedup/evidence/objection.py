@@ -1,10 +1,97 @@
-"""What speaks against a drop, though the main texts of two pages match."""
+"""What speaks against a drop, though the main texts of two pages match; what their names tell."""
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from enum import StrEnum
+from math import inf
 from typing import NamedTuple
 
 from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence, segments_of
-from dedup.evidence.names import KnownNames
+
+
+class Witness(NamedTuple):
+    """What is asked of a page where the main texts of two match: how long it is, what it shows.
+
+    *evidence* is ``None`` for a text of which nobody saw the page.
+    """
+
+    tokens: int
+    evidence: Evidence | None
+
+
+class KnownNames(NamedTuple):
+    """What is known of the names of a page.
+
+    *own*: those segments of its title and headline that are no names of its site, its section or
+    its version. *common*: its title and its headline, if the site gives them to many pages.
+    """
+
+    own: frozenset[bytes]
+    common: frozenset[bytes]
+
+
+class Names:
+    """Learns which titles and headlines the pages of a host share, or parts of them.
+
+    In bounded memory: what stands beside a segment is counted up to 256, by a bit each.
+
+    Source: Whang, Vander-Zanden, Taylor, "A Linear-Time Probabilistic Counting Algorithm for
+    Database Applications", ACM Transactions on Database Systems 15, 1990.
+    """
+
+    many = 8
+    most = 50_000
+    """So many names are known; of more, the one that was not met for longest is forgotten."""
+
+    def __init__(self) -> None:
+        # Of each host and name: how many pages have it, and the bits of the others beside it.
+        self._met: OrderedDict[tuple[str, bytes], tuple[int, int]] = OrderedDict()
+
+    def learn(self, host: str, page: Evidence) -> None:
+        """Take note of the names of another page of *host*."""
+        segments = _segments_of(page)
+        # Each page has the empty name, too.
+        for name in {b"", page.title, page.headline} | segments:
+            pages, bits = self._met.pop((host, name), (0, 0))
+            pages += name in (b"", page.title, page.headline)
+            self._met[host, name] = pages, bits | _bits_of(segments - {name})
+        while len(self._met) > self.most:
+            self._met.popitem(last=False)
+
+    def of(self, host: str, page: Evidence) -> KnownNames | None:
+        """Return what is known of the names of a *page* of *host*; ``None`` if no page is known.
+
+        A segment beside eight others is not its own, if another one is beside half of these at
+        most; but for a headline that is not known to be common. What a quarter of the pages have is
+        common; of fewer than eight pages, nobody knows: then what one of them has is.
+        """
+        names = {page.title, page.headline} - {b""}
+        pages = {name: self._get(host, name)[0] for name in names}
+        quarter = self._get(host, b"")[0] / 4
+        if not quarter:
+            return None
+        least_common = quarter if quarter >= self.many / 4 else 1
+        beside = {name: self._get(host, name)[1].bit_count() for name in _segments_of(page)}
+        many = max(self.many, 2 * min(beside.values(), default=0))
+        own = {name for name, others in beside.items() if others < many}
+        if pages.get(page.headline, inf) < max(self.many, quarter):
+            own.add(page.headline)
+        common = (name for name, count in pages.items() if count >= least_common)
+        return KnownNames(frozenset(own), frozenset(common))
+
+    def _get(self, host: str, name: bytes) -> tuple[int, int]:
+        return self._met.get((host, name), (0, 0))
+
+
+def _segments_of(page: Evidence) -> set[bytes]:
+    return {*segments_of(page.title), *segments_of(page.headline)}
+
+
+def _bits_of(segments: Iterable[bytes]) -> int:
+    bits = 0
+    for segment in segments:
+        bits |= 1 << segment[0]
+    return bits
 
 
 class Demands(NamedTuple):
@@ -50,11 +137,9 @@ class Objection(StrEnum):
 
 
 def objection(
-    page: Evidence | None,
-    original: Evidence | None,
+    page: Witness,
+    original: Witness,
     *,
-    tokens: int,
-    original_tokens: int,
     is_exact: bool,
     finds_parts: bool = False,
     demands: Demands = NORMAL,
@@ -62,10 +147,9 @@ def objection(
 ) -> Objection | None:
     """Return what speaks against dropping *page* for *original*, whose main texts match.
 
-    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
-    *finds_parts*: they match if the page stands in the original, however long that is. *names*:
-    what is known of those of *page*. A page that is ``None`` is a text of which nobody saw the
-    page, which shows nothing that could be compared. The first of these holds:
+    *is_exact*: they are equal. *finds_parts*: they match if the page stands in the original,
+    however long that is. *names*: what is known of those of *page*. What nobody saw shows nothing
+    that could be compared. The first of these holds:
 
     1. A weak main text, of either page, is not enough, unless all that the pages show is equal, or
        it is only a little too weak, and the pages have one name.
@@ -75,35 +159,29 @@ def objection(
     4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
        page that there is.
     """
-    coverage = _least_coverage(page, original)
-    if page is None or original is None:
+    shown, other = page.evidence, original.evidence
+    coverage = min((one.coverage for one in (shown, other) if one is not None), default=1.0)
+    if shown is None or other is None:
         return Objection.WEAK if coverage < demands.coverage else None
-    if is_exact and page.view == original.view:
+    agree = names_agree(shown, other, names)
+    if is_exact and shown.view == other.view:
         coverage = 1.0
     elif coverage < demands.coverage and not (
-        demands.are_met_by_names(min(tokens, original_tokens), coverage)
-        and _have_one_name(page, original, names)
+        demands.are_met_by_names(min(page.tokens, original.tokens), coverage)
+        # Where no names are known, any could be that of the site.
+        and names is not None
+        and agree
     ):
         return Objection.WEAK
-    elif page.size >= demands.longer * original.size:
+    elif shown.size >= demands.longer * other.size:
         return Objection.LONGER
-    if is_exact and demands.are_met_by_text(tokens, coverage):
-        return None
-    if not is_exact:
-        if tokens >= demands.longer * original_tokens:
-            return Objection.LONGER
-        if original_tokens >= demands.longer * tokens and not finds_parts:
-            return Objection.SHORTER
-    return Objection.TITLE if names_agree(page, original, names) is False else None
-
-
-def _least_coverage(*pages: Evidence | None) -> float:
-    return min((page.coverage for page in pages if page is not None), default=1.0)
-
-
-def _have_one_name(page: Evidence, original: Evidence, names: KnownNames | None) -> bool:
-    # Where no names are known, any could be that of the site.
-    return names is not None and names_agree(page, original, names) is True
+    if is_exact:
+        agree = agree is not False or demands.are_met_by_text(page.tokens, coverage)
+    elif page.tokens >= demands.longer * original.tokens:
+        return Objection.LONGER
+    elif original.tokens >= demands.longer * page.tokens and not finds_parts:
+        return Objection.SHORTER
+    return Objection.TITLE if agree is False else None
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:

@@ -15,7 +15,7 @@ from dedup.canonical import canonical_of
 from dedup.evidence import Evidence, Objection
 from dedup.preference import are_same_url, canonical_form
 from dedup.record import PageRecord, keys_of
-from dedup.rule import Rule, Verdict, Witness
+from dedup.rule import Rule, Verdict
 from dedup.scopes import domain
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
@@ -202,7 +202,7 @@ class SelfDeclaredCopies:
         is_copy = (
             verdict.objection is Objection.TITLE
             and are_same_url(named, original)
-            and self._rule.believes(Witness.of(record), canonical, original)
+            and self._rule.believes(record.witness, canonical, original)
             and len(self._believed) < _MOST_KNOWN
             and self._believed[original] < _MOST_TITLES
         )

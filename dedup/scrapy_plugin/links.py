@@ -10,7 +10,6 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.record import PageRecord
-from dedup.rule import Witness
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
@@ -79,8 +78,8 @@ class Links:
 
     def _is_same(self, record: PageRecord, original: _PageLinks) -> bool:
         assert original.record
-        of_original = Witness.of(original.record)
-        return self._settings.rule.objection(Witness.of(record), of_original, is_exact=True) is None
+        of_original = original.record.witness
+        return self._settings.rule.objection(record.witness, of_original, is_exact=True) is None
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""

@@ -9,10 +9,9 @@ from struct import Struct
 import numpy as np
 
 from dedup.claim import Claim
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Witness
 from dedup.packed import Packed
 from dedup.record import RecordColumns, keys_of, pack_items, unpack_items
-from dedup.rule import Witness
 
 MANY = 64
 """So many items of a page are looked at one by one; of more, those with the rarest value."""
@@ -95,7 +94,7 @@ class PageTable:
     def witness(self, number: int) -> Witness:
         """Return what page *number* shows; nothing for a page that is not there."""
         if claim := self._claims.get(number):
-            return Witness.of(claim.record) if self._has_evidence else Witness(0, None)
+            return claim.record.witness if self._has_evidence else Witness(0, None)
         entry = self._entry(number)
         if not entry.startswith(_SHOWN):
             return Witness(0, None)

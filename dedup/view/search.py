@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
-from dedup.evidence import KnownNames, Names, Objection, segments_of
+from dedup.evidence import KnownNames, Names, Objection, Witness, segments_of
 from dedup.index.base import Match, PageFilter
 from dedup.record import PageRecord, values_in
-from dedup.rule import MOST_OBJECTIONS, Rule, Witness
+from dedup.rule import MOST_OBJECTIONS, Rule
 from dedup.scopes import host
 from dedup.view.page_table import PageTable
 
@@ -112,7 +112,7 @@ class Search:
 
     @cached_property
     def _page(self) -> Witness:
-        return Witness.of(self._record)
+        return self._record.witness
 
     @cached_property
     def _known(self) -> KnownNames | None:

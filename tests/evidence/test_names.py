@@ -1,7 +1,6 @@
 import pytest
 
-from dedup.evidence import Evidence, Names
-from dedup.evidence.evidence import digest_of_name, digest_of_title
+from dedup.evidence import Evidence, Names, digest_of_name, digest_of_title
 
 PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
 

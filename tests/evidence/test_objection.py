@@ -6,6 +6,7 @@ from dedup.evidence import (
     Evidence,
     KnownNames,
     Objection,
+    Witness,
     digest_of_name,
     digest_of_title,
     objection,
@@ -16,9 +17,8 @@ OTHER = PAGE._replace(view=b"of another page.")
 
 
 def said(page, original, is_exact=False, tokens=100, original_tokens=100, **more):
-    return objection(
-        page, original, tokens=tokens, original_tokens=original_tokens, is_exact=is_exact, **more
-    )
+    witnesses = Witness(tokens, page), Witness(original_tokens, original)
+    return objection(*witnesses, is_exact=is_exact, **more)
 
 
 @pytest.mark.parametrize("is_exact", [True, False])

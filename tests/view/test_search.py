@@ -10,7 +10,7 @@ from dedup.detector import Detector
 from dedup.evidence import NORMAL, Evidence, Names, Objection
 from dedup.methods import SimHash
 from dedup.record import PageRecord, keys_of
-from dedup.rule import MOST_OBJECTIONS, Kind, Rule, Witness
+from dedup.rule import MOST_OBJECTIONS, Kind, Rule
 from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.stores import finished
 from dedup.view import search as module
@@ -89,7 +89,7 @@ class Reference:
         return equal, near
 
     def _may_go(self, page, other, *, is_exact):
-        witnesses = Witness.of(page), Witness.of(other)
+        witnesses = page.witness, other.witness
         if not keys_of(page.item) <= keys_of(other.item):
             return False
         names = page.evidence and self._names.of("a", Evidence.from_bytes(page.evidence))
