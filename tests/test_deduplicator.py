@@ -45,13 +45,6 @@ def test_to_find_keeps_nothing():
         assert texts.find("").reason == "empty"
 
 
-def test_a_short_text_repeats_an_equal_one_alone():
-    with Deduplicator() as texts:
-        texts.add("a", "The moon rises")
-        assert texts.add("b", "the moon  rises").kind is Kind.EXACT
-        assert texts.add("c", "The moon sets").kind is Kind.NEW
-
-
 def test_pages_are_compared_by_their_main_texts_and_by_what_they_show():
     with Deduplicator() as pages:
         pages.add("a", html=page(article(3), title="Tea"))

@@ -48,12 +48,6 @@ def test_an_extractor_may_find_nothing(result):
     assert page == Page(PageRecord(), "")
 
 
-@pytest.mark.parametrize("text", [" \n ", "\u3000"])
-def test_white_space_has_no_digest(text):
-    page = PageReader(lambda html: text, SimHash()).read_html("")
-    assert page.record == PageRecord()
-
-
 def test_text_without_words_has_a_digest_and_no_sketch():
     page = PageReader(lambda html: "?!", SimHash()).read_html("")
     assert page.record == PageRecord(digest=blake2b(b"?!", digest_size=16).digest())
@@ -108,12 +102,6 @@ def test_a_field_with_text_stays_text(reader, value):
     assert reader.read_field(value).text == value
 
 
-def test_case_and_white_space_do_not_change_digest_and_sketch(reader):
-    first = reader.read_field(TEXT)
-    second = reader.read_field(f"  {TEXT.upper()}\n".replace(" ", " \t"))
-    assert first.record == second.record
-
-
 @pytest.mark.parametrize("extractor", [trafilatura, resiliparse])
 @pytest.mark.parametrize("markup", ["{}", "<p>{}</p>", "<html><body><p>{}</p></body></html>"])
 def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
@@ -128,9 +116,3 @@ def test_many_texts_are_read_as_each_alone():
     pages = reader.read_texts(texts)
     assert pages == [replace(reader.read_html(text), language=None) for text in texts]
     assert pages[2].text == "北京大学 and \ufffd"
-
-
-def test_a_reader_that_is_warm_has_called_its_extractor():
-    seen = []
-    PageReader(seen.append, SimHash()).warm_up()
-    assert len(seen) == 1

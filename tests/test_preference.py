@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from dedup.preference import (
     CRITERIA,
-    URL_CRITERIA,
     WORST_RANK,
     Copy,
     Preference,
@@ -68,12 +67,6 @@ def test_words_that_contain_print_or_amp_are_no_markers(path):
 def test_newer_versions_rank_before_older_ones(urls):
     ranked = [newest_version(Copy(url)) for url in urls]
     assert ranked == sorted(set(ranked))
-
-
-def test_a_mere_number_is_no_version():
-    assert (
-        len(set(ranks(newest_version, "http://a/page/2/", "http://a/2024/05/", "http://a/"))) == 1
-    )
 
 
 @each(
@@ -158,7 +151,3 @@ def test_ranks_of_a_criterion_of_ones_own_are_kept_within_the_limits():
     )
     assert preference.rank(Copy("http://a/")) == (0, WORST_RANK, 1)
     assert preference.number(Copy("http://a/")) < preference.limit
-
-
-def test_all_criteria_of_urls_are_criteria():
-    assert URL_CRITERIA.items() <= CRITERIA.items()

@@ -17,11 +17,9 @@ from dedup.record import (
     Committed,
     PageRecord,
     RecordColumns,
-    digest_of,
     pack_items,
     unpack_items,
 )
-from dedup.text import Document
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 ITEMS = st.binary(max_size=40).map(lambda data: data[: len(data) // SIZE_OF_VALUE * SIZE_OF_VALUE])
@@ -81,12 +79,6 @@ JSON = st.recursive(
 )
 
 
-@each("written", [None, [], "", 5, ["key"], "key"])
-def test_what_is_no_object_is_refused(written):
-    with pytest.raises(ValueError, match="must be as it was written"):
-        PageRecord.of_json(written)
-
-
 @given(st.sampled_from([*WRITTEN, "binary", "says"]), JSON)
 def test_a_record_with_any_value_is_refused_or_is_as_it_was_written(name, value):
     values = {**WRITTEN, name: value}
@@ -116,17 +108,6 @@ def test_what_several_items_say_is_refused_if_it_ends_too_early():
             unpack_items(part)
 
 
-@given(st.lists(ITEMS, min_size=1, max_size=4), st.data())
-def test_a_part_of_what_items_say_is_refused_or_is_what_the_first_ones_say(items, data):
-    packed = pack_items(items)
-    part = packed[: data.draw(st.integers(0, len(packed) - 1))]
-    try:
-        found = unpack_items(part)
-    except ValueError:
-        return
-    assert found == items[: len(found)]
-
-
 def test_a_page_is_stored_with_the_item_of_its_claim_or_with_what_its_commit_tells():
     record = PageRecord.of_json(WRITTEN)._replace(item=b"a value!")
     assert unpack_items(Committed(1).packed_items(record)) == [b"a value!"]
@@ -145,12 +126,6 @@ def test_a_claim_tells_other_items_and_replaced_pages_with_its_commit():
     other = Claim(Claimed(record, 7))
     other.end_with(claim.committed)
     assert (other.items, other.replaces) == ([b"another!"], (3, 4))
-
-
-def test_a_record_is_put_under_another_key_and_scope():
-    record = PageRecord.of_json(WRITTEN)
-    assert record.under("b") == record._replace(key="b", scope="")
-    assert record.under("b", "c") == record._replace(key="b", scope="c")
 
 
 PAGE = st.builds(
@@ -239,19 +214,3 @@ def test_values_that_cannot_be_right_are_refused(place, value, error):
     for rows in ([wrong], [right, wrong], [wrong, right, right]):
         with pytest.raises(ValueError, match=error):
             RecordColumns.of(*zip(*rows, strict=True))
-
-
-def test_lengths_that_only_together_are_right_are_refused():
-    rows = [
-        [1, bytes(15), None, 7, bytes(SIZE_OF_EVIDENCE), "", b""],
-        [2, bytes(17), None, 7, bytes(SIZE_OF_EVIDENCE), "", b""],
-    ]
-    with pytest.raises(ValueError, match="a digest has not 16 bytes"):
-        RecordColumns.of(*zip(*rows, strict=True))
-
-
-def test_digests_are_of_the_text():
-    digest = digest_of(Document("some text"))
-    assert digest == digest_of(Document("some text")) != digest_of(Document("other text"))
-    assert digest_of(Document("")) is None
-    assert len(digest) == 16

@@ -76,21 +76,8 @@ def test_a_fingerprint_of_too_many_bits_is_damage():
         ({"made_with": None}, "is damaged"),
         ({"made_with": {"method": "simhash"}}, "is damaged"),
         ({"key": None}, "is damaged"),
-        ({"key": ["http://a/"]}, "is damaged"),
-        ({"tokens": -1}, "is damaged"),
         ({"tokens": 2**63}, "is damaged"),
-        ({"tokens": True}, "is damaged"),
-        ({"tokens": 1.5}, "is damaged"),
-        ({"digest": "00"}, "is damaged"),
-        ({"digest": ""}, "is damaged"),
-        ({"digest": "no hexadecimal"}, "is damaged"),
-        ({"digest": 17}, "is damaged"),
         ({"sketch": "no base64!"}, "is damaged"),
-        ({"sketch": 17}, "is damaged"),
-        ({"binary": "yes"}, "is damaged"),
-        ({"says": "no base64!"}, "is damaged"),
-        ({"says": "YSB2YWx1ZQ=="}, "is damaged"),
-        ({"says": 17}, "is damaged"),
         ({"parts": "07"}, "is damaged"),
         ({"scope": "a" * (LONGEST_URL + 1)}, "is damaged"),
     ],
@@ -100,15 +87,6 @@ def test_what_nobody_wrote_is_damage(changes, told):
     [error] = read(method, {**written(method), **changes})
     assert isinstance(error, ValueError)
     assert told in str(error)
-
-
-@each("missing", ["key", "scope", "tokens", "digest", "sketch", "made_with"])
-def test_a_record_without_one_of_its_values_is_damage(missing):
-    method = METHODS["simhash"]()
-    values = written(method)
-    del values[missing]
-    [error] = read(method, values)
-    assert "is damaged" in str(error)
 
 
 def test_what_another_method_other_arguments_or_another_secret_made_is_refused():
@@ -132,15 +110,6 @@ def test_the_secret_cannot_be_read_of_a_record():
     text = json.dumps(written(with_keyed_hashing(METHODS["simhash"](), hashing)))
     for secret in (SECRET, hashing._root.hex(), hashing._key.hex(), hashing.secret_digest):
         assert secret not in text
-
-
-def test_what_the_item_says_stands_in_the_record():
-    method = METHODS["simhash"]()
-    record = record_of(method)._replace(item=b"a value!another!")
-    values = written(method, record)
-    assert values["says"] == "YSB2YWx1ZSFhbm90aGVyIQ=="
-    [found] = read(method, values)
-    assert found.record == record
 
 
 def test_an_item_that_says_nothing_may_be_null_as_in_a_table():

@@ -69,12 +69,6 @@ def test_a_page_is_what_the_table_says_and_nothing_is_looked_for_in_vain(
     assert judged(rule, record, ["equal", "near"]) == (both, looks[:1])
 
 
-def test_what_is_found_may_be_false():
-    """A number of a page is 0, too."""
-    assert Rule().judge(LONG, lambda: 0, lambda: 1) == Finding(Kind.EXACT, 0)
-    assert Rule().judge(LONG, lambda: None, lambda: 0) == Finding(Kind.NEAR, 0)
-
-
 @given(
     st.builds(
         PageRecord,
@@ -120,12 +114,6 @@ def test_only_a_page_with_enough_of_a_text_is_a_duplicate(record, rule, has_equa
 )
 def test_a_verdict_reads_as_a_sentence(verdict, text):
     assert str(verdict) == text
-
-
-def test_only_exact_and_near_verdicts_are_of_duplicates():
-    assert {kind for kind in Kind if Verdict(kind, "simhash").is_duplicate} == {
-        Kind.EXACT, Kind.NEAR,
-    }  # fmt: skip
 
 
 # One after the other, by all that judge.

@@ -198,18 +198,6 @@ def with_menu(number, view=None, coverage=0.1, near=False):
     return PageRecord(f"http://a/{number}", "", 40, digest, bytes(8), evidence.to_bytes())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("coverage", [0.1, 0.9])
-@pytest.mark.parametrize("near", [False, True])
-def test_of_more_pages_with_one_menu_than_are_asked_every_copy_is_found(coverage, near):
-    detector, pages = Detector(METHOD), range(1, MOST_OBJECTIONS + 50)
-    kinds = {detector.judge(with_menu(n, None, coverage, near)).kind for n in pages}
-    assert kinds == {Kind.NEW}
-    for number in pages:
-        verdict = detector.judge(with_menu(10_000 + number, number, coverage, near))
-        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
-
-
 def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_path):
     store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
     first, numbers = Detector(METHOD, store=store), range(1, MOST_OBJECTIONS + 50)
@@ -252,13 +240,6 @@ def test_claims_that_are_released_are_forgotten_and_take_no_memory():
     assert len(detector) == 1
 
 
-def test_equal_views_of_other_scopes_are_no_copies():
-    detector = Detector(METHOD)
-    detector.judge(with_menu(1)._replace(scope="a"))
-    assert detector.judge(with_menu(2, 1)._replace(scope="b")).kind is Kind.NEW
-    assert detector.judge(with_menu(3, 1)._replace(scope="a")).kind is Kind.EXACT
-
-
 def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
     """All that a page says may stand in what is taken for chrome."""
     detector = Detector(METHOD)
@@ -299,14 +280,6 @@ def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path
     assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)
     assert verdict.original == "http://a/2"
     store.close()
-
-
-def test_the_first_pages_of_a_host_are_not_copies_for_the_headline_of_the_site():
-    detector = Detector(METHOD)
-    for number in range(6):
-        detector.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
-    verdict = detector.judge(headed(100, b"else", 0xFFFF << 10 | 1))
-    assert verdict.objection is Objection.TITLE
 
 
 def test_a_page_that_waits_is_met_once():

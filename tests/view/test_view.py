@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 import pytest
-from cases import each, examples, mixed
+from cases import examples, mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -266,36 +266,6 @@ def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
     assert view.look(page(1, item=VALUES[1] + VALUES[2])).objection is Objection.ITEM
 
 
-def test_what_is_stored_tells_more_than_what_is_open():
-    view = View(SimHash(), Rule())
-    view.commit(claimed(view, 1, page(0b111)))
-    claimed(view, 0)
-    finding, claim, *_ = view.look(page(0))
-    assert (finding.kind, finding.match.page, claim) == (Kind.NEAR, 1, None)
-
-
-def test_only_older_claims_but_all_stored_pages_bar_one_that_is_looked_at_again():
-    view = View(SimHash(), Rule())
-    claims = [claimed(view, number) for number in range(3)]
-    assert [view.look(page(0), (), claim.number).claim for claim in claims] == [
-        None,
-        *claims[:1] * 2,
-    ]
-    view.commit(claims[1])
-    for older_than in (0, 1, 2):
-        assert view.look(page(0), (), older_than).finding.match.page == 1
-
-
-def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():
-    view, called = View(SimHash(), Rule()), []
-    claim = claimed(view, 0)
-    for number in range(3):
-        claim.when_ended(lambda number=number: called.append(number))
-    view.release(claim)
-    claim.when_ended(lambda: called.append("late"))
-    assert called == [0, 1, 2, "late"]
-
-
 def test_who_is_called_may_claim_at_once():
     view, claims = View(SimHash(), Rule()), []
     first = claimed(view, 0)
@@ -303,35 +273,6 @@ def test_who_is_called_may_claim_at_once():
     first.when_ended(lambda: claims.append(view.look(page(1))[1]))
     view.release(first)
     assert claims[0] is claims[1]
-
-
-def test_short_pages_are_claimed_for_equal_ones_only():
-    view = View(SimHash(), Rule())
-    short = claimed(view, 0, page(0, tokens=5))
-    assert view.look(page(0, tokens=5))[1] is short
-    assert view.look(page(1, tokens=5))[1] is None
-    assert view.look(page(2))[1] is None
-
-
-@pytest.mark.parametrize("scope", ["other", OF_ITEM])
-def test_scopes_do_not_bar_one_another(scope):
-    view = View(SimHash(), Rule())
-    claimed(view, 0)
-    assert view.look(page(0, scope=scope))[1] is None
-
-
-@each("count", [5, 32, 33, 80])
-def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
-    """Few have no index; a page that is released is forgotten, and no other one."""
-    view = View(SimHash(0), Rule())
-    claims = [claimed(view, n, page(1 << n % 60, scope=OF_ITEM)) for n in range(count)]
-    for claim in claims:
-        (view.release if claim.number % 3 == 1 else view.commit)(claim)
-    for number in range(min(count, 60)):
-        record = page(1 << number, scope=OF_ITEM)._replace(digest=bytes(16))
-        match = view.look(record)[0].match
-        stored = [n for n in range(number, count, 60) if n % 3 != 1]
-        assert (match and match.page) == (stored[0] if stored else None)
 
 
 @pytest.mark.slow
