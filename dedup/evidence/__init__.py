@@ -19,7 +19,7 @@ from dedup.evidence.objection import (
     Witness,
     objection,
 )
-from dedup.evidence.visible_text import evidence_of
+from dedup.evidence.visible_text import VisibleText, evidence_of
 
 __all__ = [
     "DEMANDS",
@@ -31,6 +31,7 @@ __all__ = [
     "KnownNames",
     "Names",
     "Objection",
+    "VisibleText",
     "Weakness",
     "Witness",
     "digest_of_name",

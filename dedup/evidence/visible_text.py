@@ -38,8 +38,7 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     Takes one pass over the tree, in C, and one over its text.
     """
-    visible = _VisibleText(bytes(_text_with_marks()(tree)))
-    return visible.evidence(text, digest_of_title(title or ""))
+    return VisibleText(tree).evidence(text, title)
 
 
 # Noncharacters of Unicode, which no text has that was meant to be read.
@@ -126,11 +125,12 @@ def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
 _NOT_IN_UTF8 = 0xF8 - ord("+")
 
 
-class _VisibleText:
+class VisibleText:
     """The visible text of a page, in segments between marks."""
 
-    def __init__(self, marked: bytes) -> None:
-        self._marked = marked
+    def __init__(self, tree: "HtmlElement") -> None:
+        """Read *tree*, which may be taken apart then."""
+        marked = self._marked = bytes(_text_with_marks()(tree))
         octets = np.frombuffer(_squeeze(marked), np.uint8)
         first, second = _FIRST_OCTETS
         places = np.flatnonzero((octets[:-2] == first) & (octets[1:-1] == second))
@@ -153,7 +153,8 @@ class _VisibleText:
         steps = (self._marks == opening).astype(np.int32) - (self._marks == closing)
         return np.concatenate(([False], np.cumsum(steps) > 0))
 
-    def evidence(self, text: str, title: bytes) -> Evidence:
+    def evidence(self, text: str, title: str | None) -> Evidence:
+        """Return what `evidence_of` does."""
         found = self._places_of(_squeeze(text.encode("utf-8", "replace"), _NO_LETTERS_OF_A_LINE))
         total = int((found[:, 1] - found[:, 0]).sum())
         own = ~self._is_link & ~self._is_chrome
@@ -168,7 +169,8 @@ class _VisibleText:
         if is_list and size:
             coverage = min(coverage, self._length_within(found, outside) / size)
         view = blake2b(self._join(outside), digest_size=16).digest()
-        return Evidence(coverage, view, size, title, self._headline(own), is_list and total > 0)
+        names = digest_of_title(title or ""), self._headline(own)
+        return Evidence(coverage, view, size, *names, is_list and total > 0)
 
     def _length(self, segments: Array) -> int:
         return int(self._lengths[segments].sum())

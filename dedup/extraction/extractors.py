@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from dedup.evidence import Evidence, evidence_of
+from dedup.evidence import Evidence, VisibleText
 from dedup.extraction.head import head_of, one_line, primary_subtag
 from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
@@ -48,13 +48,14 @@ def trafilatura(html: str) -> Extraction:
     if tree is None:
         return Extraction("")
     title, description, language = head_of(tree)
+    evidence_of_text = _reader_of(tree, html, title)  # before the tree is taken apart
     # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
     text = library.extract(tree, fast=True, include_comments=False) or ""
-    evidence = evidence_of_tree(tree, html, text, title)
+    evidence = evidence_of_text(text)
     if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
-        wider = library.extract(tree, fast=False, include_comments=False) or ""
+        wider = library.extract(parse(html), fast=False, include_comments=False) or ""
         if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
-            wider_evidence = evidence_of_tree(tree, html, wider, title)
+            wider_evidence = evidence_of_text(wider)
             if wider_evidence.weakness is None:
                 text, evidence = wider, wider_evidence
     language = language or language_of_text(text)
@@ -105,13 +106,24 @@ def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
 
 def evidence_of_tree(tree: "HtmlElement", html: str, text: str, title: str | None) -> Evidence:
     """Return the evidence of a page that lxml has parsed, or as much of it as it does."""
-    evidence = evidence_of(tree, text, title)
+    return _reader_of(tree, html, title)(text)
+
+
+def _reader_of(tree: "HtmlElement", html: str, title: str | None) -> Callable[[str], Evidence]:
+    """Return what gives `evidence_of_tree` for any text, whatever becomes of *tree*."""
+    visible = VisibleText(tree)
     parser = tree.getroottree().parser
-    if parser is None or not parser.error_log.filter_from_fatals():
-        return evidence
-    # Of elements within some 250 others, nobody has seen anything.
-    view = blake2b(to_utf8(html), digest_size=16).digest()
-    return evidence._replace(coverage=0.0, view=view, is_list=False)
+    is_whole = parser is None or not parser.error_log.filter_from_fatals()
+
+    def evidence_of_text(text: str) -> Evidence:
+        evidence = visible.evidence(text, title)
+        if is_whole:
+            return evidence
+        # Of elements within some 250 others, nobody has seen anything.
+        view = blake2b(to_utf8(html), digest_size=16).digest()
+        return evidence._replace(coverage=0.0, view=view, is_list=False)
+
+    return evidence_of_text
 
 
 EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": resiliparse}

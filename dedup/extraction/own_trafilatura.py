@@ -1,14 +1,17 @@
 """trafilatura for us alone: a second copy of its modules, which does the same in less time.
 
 Whoever else calls trafilatura in this process has the one that is installed, untouched. In the
-copy, the XPath selectors that call Python for each element are walks (`dedup.extraction.selectors`)
-and lxml need not ask Python which class each element has.
+copy, the XPath selectors that call Python for each element are walks
+(`dedup.extraction.selectors`), lxml need not ask Python which class each element has, and what
+nobody looks at is not computed. It takes trees apart that it is given.
 """
 
 import sys
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import getsource
 from logging import CRITICAL, getLogger
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,7 +19,10 @@ from typing import TYPE_CHECKING
 from dedup.extraction.selectors import Selector, UnknownSelectorError, compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from lxml.etree import XPath
+    from lxml.html import HtmlElement
 
 logger = getLogger(__name__)
 
@@ -31,13 +37,34 @@ LISTS = (
     "TEASER_DISCARD_XPATH",
 )
 """The lists of selectors that are used where neither comments nor metadata are extracted."""
+CHANGES = {
+    # Whoever gives a tree has no more use for it.
+    "core.bare_extraction": ("            tree = copy(tree)\n", "            pass\n"),
+    # Only external extractors and comments need what was there before.
+    "core._prepare_tree": (
+        "    backup = copy(cleaned)\n",
+        "    backup = copy(cleaned) if options.comments or not options.fast else None\n",
+    ),
+    # Mostly, a bound of the length is enough.
+    "core.trafilatura_sequence": (
+        "len(temp_text) < ESCALATION_PAGE_SHARE * len(html2txt(tree))",
+        "covers_less(temp_text, ESCALATION_PAGE_SHARE, tree)",
+    ),
+    # Of some sixty tags, a page has few: one walk finds them, instead of one for each.
+    "htmlprocessing.tree_cleaning": (
+        "    for expression in cleaning_list:\n",
+        "    there = {element.tag for element in tree.iter(*cleaning_list)}\n"
+        "    for expression in filter(there.__contains__, cleaning_list):\n",
+    ),
+}
+"""What is changed in which functions of trafilatura, where it stands there just once."""
 
 
 @cache
 def own_trafilatura() -> ModuleType:
     """Return the copy, made when it is first asked for.
 
-    A selector of a form that we do not know stays as it is, and the log says so.
+    What has a form that we do not know stays as it is, and the log says so.
     """
     from lxml import etree, html
 
@@ -45,8 +72,8 @@ def own_trafilatura() -> ModuleType:
     # Broken pages are common and are counted by their verdict; an error for each of them would
     # flood the log of the crawl.
     getLogger(NAME).setLevel(CRITICAL + 1)
-    xpaths, baseline, utils = (
-        import_module(f"{NAME}.{module}") for module in ("xpaths", "baseline", "utils")
+    xpaths, baseline, utils, core = (
+        import_module(f"{NAME}.{module}") for module in ("xpaths", "baseline", "utils", "core")
     )
     unknown: set[str] = set()
     for name in LISTS:
@@ -54,10 +81,15 @@ def own_trafilatura() -> ModuleType:
         selectors[:] = [_quick(selector, name, unknown) for selector in selectors]
     name = "BASIC_CLEAN_XPATH"
     setattr(baseline, name, _quick(getattr(baseline, name), name, unknown))
+    blocks = getattr(baseline, "_BLOCK_ELEMS", ["*"])
+    vars(core)["covers_less"] = partial(_covers_less, core.html2txt, blocks)
+    for place, (old, new) in CHANGES.items():
+        module, _, name = place.partition(".")
+        _change(import_module(f"{NAME}.{module}"), name, old, new, unknown)
     if unknown:
         logger.warning(
-            "reading pages takes longer than it could: trafilatura %s has selectors in %s that "
-            "dedup leaves as they are, since it does not know their form",
+            "reading pages takes longer than it could: trafilatura %s has code in %s that "
+            "dedup leaves as it is, since it does not know its form",
             library.__version__,
             ", ".join(sorted(unknown)),
         )
@@ -93,3 +125,41 @@ def _quick(selector: "XPath", name: str, unknown: set[str]) -> "Selector | XPath
     except UnknownSelectorError:
         unknown.add(name)
         return selector
+
+
+def _change(module: ModuleType, name: str, old: str, new: str, unknown: set[str]) -> None:
+    """Have the function *name* of *module* do *new* instead of *old*, and others call that."""
+    before, source = getattr(module, name, None), ""
+    with suppress(OSError, TypeError):  # there may be neither it nor its source
+        source = getsource(before)  # type: ignore[arg-type]
+    if source.count(old) != 1:
+        unknown.add(name)
+        return
+    exec(source.replace(old, new), vars(module))
+    for other in [one for key, one in sys.modules.items() if key.startswith(f"{NAME}.")]:
+        if vars(other).get(name) is before:
+            setattr(other, name, getattr(module, name))
+
+
+def _covers_less(
+    html2txt: "Callable[[HtmlElement], str]",
+    blocks: "Collection[str]",
+    text: str,
+    share: float,
+    tree: "HtmlElement",
+) -> bool:
+    """Return whether *text* is shorter than this *share* of what *html2txt* makes of *tree*.
+
+    That leaves elements out and has blanks around *blocks*: it is at most as long as all text of
+    the page with these.
+    """
+    from lxml import etree
+
+    body = tree.find(".//body")
+    if body is None:
+        body = tree
+    whole = etree.tostring(body, method="text", encoding="unicode", with_tail=False)
+    most = len(" ".join(whole.split())) + 2 * len(list(body.iter(*blocks)))
+    for hidden in body.iter("script", "style"):
+        most -= max(len(" ".join((hidden.text or "").split())) - 1, 0)
+    return len(text) < share * most and len(text) < share * len(html2txt(tree))

@@ -18,6 +18,7 @@ Elements = Iterable["HtmlElement"]
 Selector = Callable[["HtmlElement"], "list[HtmlElement]"]
 Walk = Callable[["HtmlElement"], Elements]
 Filter = Callable[[Elements], Elements]
+Values = tuple[str | None, ...]
 T = TypeVar("T")
 
 
@@ -252,20 +253,32 @@ class _Memory:
     def __init__(self, test: _Test) -> None:
         self._test = test
         self._names = sorted(test.names)
-        self._values_of = _reader_of(self._names)
-        self._answers: dict[tuple[str | None, ...], bool | None] = {}
+        self._known: set[Values] = set()
+        # Of these: which the test holds for, and for which that depends on the order.
+        self._hits: set[Values] = set()
+        self._undecided: set[Values] = set()
 
     def __call__(self, elements: Elements) -> Elements:
-        answers, values_of = self._answers, self._values_of
-        for element in elements:
-            values = values_of(element)
-            answer = answers[values] if values in answers else self._answer(values)
-            if answer is None:
-                answer = self._test.holds(dict(element.items()), element)
-            if answer:
-                yield element
+        # Elements of a page have few values, mostly known: what is done for each of them is in C.
+        elements = list(elements)
+        columns = [[element.get(name) for element in elements] for name in self._names]
+        values = list(zip(*columns, strict=True)) if columns else [()] * len(elements)
+        distinct = set(values)
+        hits, undecided = distinct & self._hits, distinct & self._undecided
+        for one in distinct - self._known:
+            answer = self._answer(one)
+            if answer is not False:
+                (hits if answer else undecided).add(one)
+        if not (hits or undecided):
+            return ()
+        return (
+            element
+            for element, one in zip(elements, values, strict=True)
+            if one in hits
+            or (one in undecided and self._test.holds(dict(element.items()), element))
+        )
 
-    def _answer(self, values: tuple[str | None, ...]) -> bool | None:
+    def _answer(self, values: Values) -> bool | None:
         """Return whether elements with *values* go through; ``None`` if their order decides."""
         pairs = zip(self._names, values, strict=True)
         present = {name: value for name, value in pairs if value is not None}
@@ -274,23 +287,10 @@ class _Memory:
         answers = {self._test.holds(attributes, None) for attributes in orders}
         answer = answers.pop() if len(answers) == 1 else None
         if sum(map(len, present.values())) <= self.longest:
-            if len(self._answers) >= self.most:
-                self._answers.clear()
-            self._answers[values] = answer
+            if len(self._known) >= self.most:
+                for remembered in (self._known, self._hits, self._undecided):
+                    remembered.clear()
+            self._known.add(values)
+            if answer is not False:
+                (self._hits if answer else self._undecided).add(values)
         return answer
-
-
-def _reader_of(names: Sequence[str]) -> "Callable[[HtmlElement], tuple[str | None, ...]]":
-    """Return what reads the attributes of these *names*; a loop takes half as long again."""
-    match names:
-        case [a]:
-            return lambda element: (element.get(a),)
-        case [a, b]:
-            return lambda element: (element.get(a), element.get(b))
-        case [a, b, c]:
-            return lambda element: (element.get(a), element.get(b), element.get(c))
-        case [a, b, c, d]:
-            return lambda element: (
-                element.get(a), element.get(b), element.get(c), element.get(d),
-            )  # fmt: skip
-    return lambda element: tuple(map(element.get, names))

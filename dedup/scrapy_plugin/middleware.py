@@ -1,7 +1,7 @@
 """The middlewares: pages are judged before their items go on, and links are held back.
 
 One sees whether callbacks come to their ends; that of the downloader lets in no more pages than the
-workers can soon read.
+workers can soon read, and has them read where items are sure to come.
 """
 
 from collections.abc import AsyncIterator
@@ -71,6 +71,8 @@ class SpiderMiddleware:
             state.output_ends(failed=failed)
             if plugin.links:
                 plugin.links.output_ends(response, failed=state.callback_has_failed)
+            if response.request:
+                plugin.read_ahead.output_ends(response.request, response)
             self._request_ends(response)
 
     async def _is_held_back(self, request: Request, response: Response) -> bool:
@@ -124,7 +126,7 @@ class DownloaderMiddleware:
 
     A response that waits here still counts as one of the concurrent requests, so the download slows
     down by itself. If it waited later, Scrapy would start CONCURRENT_ITEMS tasks for it: 180 kB a
-    page, however small the page is.
+    page, however small the page is. So pages that will be needed are read here, too.
     """
 
     def __init__(self, plugin: Extension) -> None:
@@ -144,5 +146,9 @@ class DownloaderMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         await self._plugin.backlog.wait_for_room()
-        saver = self._plugin.saver
-        return saver.response_arrives(request, response) if saver else response
+        answer: Request | Response = response
+        if saver := self._plugin.saver:
+            answer = saver.response_arrives(request, response)
+        if isinstance(answer, Response):
+            await self._plugin.read_ahead.response_arrives(request, answer)
+        return answer

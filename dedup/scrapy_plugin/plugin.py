@@ -16,7 +16,7 @@ from dedup.preference import CLEAN_URLS, canonical
 from dedup.record import PageRecord
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog
-from dedup.scrapy_plugin.bodies import BodyReader
+from dedup.scrapy_plugin.bodies import BodyReader, ReadAhead
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing, StoreOutage
@@ -121,6 +121,7 @@ class Extension:
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self.pages = BodyReader(self.pool, self.backlog, self.reporting, states)
+        self.read_ahead = ReadAhead(self.pages, states)
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
         self.canonicals = (

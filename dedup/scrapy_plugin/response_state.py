@@ -62,6 +62,8 @@ class ResponseState:
     """When the callback was about to run: Unix time."""
     page: Page | None = None
     """What was read of it."""
+    needs_page: bool = False
+    """Whether anybody has asked for that."""
     page_of_items: PageOfItem | None = None
     """What the values of its items are held against."""
     judgements: dict[tuple[str | None, bytes], Judgement] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from lxml import etree, html
 from trees import trees
 
 from crawler.demo import site
-from dedup.extraction.own_trafilatura import LISTS, own_trafilatura
+from dedup.extraction.own_trafilatura import CHANGES, LISTS, own_trafilatura
 
 URL = "http://127.0.0.1:8000"
 EXTRACTED = (
@@ -54,7 +54,14 @@ def test_texts_are_those_of_trafilatura(fast):
     assert count >= (2000 if "DEDUP_REAL_PAGES" in os.environ else 50)
 
 
-def test_every_selector_of_this_trafilatura_is_known():
+def test_all_of_this_trafilatura_is_known():
+    for place in CHANGES:
+        module, _, name = place.partition(".")
+        own, installed = (
+            getattr(sys.modules[f"{library.__name__}.{module}"], name)
+            for library in (own_trafilatura(), trafilatura)
+        )
+        assert own.__code__ != installed.__code__, place
     assert not any(isinstance(selector, etree.XPath) for selector in selectors(own_trafilatura()))
     assert all(isinstance(selector, etree.XPath) for selector in selectors(trafilatura))
 
@@ -113,11 +120,13 @@ def test_trafilatura_may_be_imported_after_our_copy():
 
 
 @pytest.mark.slow
-def test_a_selector_that_a_release_has_changed_stays_its_own_and_is_logged(tmp_path):
+def test_what_a_release_has_changed_stays_its_own_and_is_logged(tmp_path):
     changed = tmp_path / "trafilatura"
     shutil.copytree(Path(trafilatura.__file__).parent, changed)
     with (changed / "xpaths.py").open("a", encoding="utf-8") as file:
         file.write("OVERALL_DISCARD_XPATH[1] = XPath('.//p[@id and @class]')\n")
+    with (changed / "htmlprocessing.py").open("a", encoding="utf-8") as file:
+        file.write("def tree_cleaning(tree, options):\n    return tree\n")
     script = (
         f"import logging; logging.basicConfig(format='%(message)s')\n{EXTRACTED}\n"
         f"{EXTRACTED}\n"
@@ -131,8 +140,9 @@ def test_a_selector_that_a_release_has_changed_stays_its_own_and_is_logged(tmp_p
     )  # fmt: skip
     assert run.stdout == "function XPath\n"
     assert run.stderr == (
-        "reading pages takes longer than it could: trafilatura 2.3.1 has selectors in "
-        "OVERALL_DISCARD_XPATH that dedup leaves as they are, since it does not know their form\n"
+        "reading pages takes longer than it could: trafilatura 2.3.1 has code in "
+        "OVERALL_DISCARD_XPATH, tree_cleaning that dedup leaves as it is, since it does not know "
+        "its form\n"
     ).replace("2.3.1", trafilatura.__version__)
 
 

@@ -4,12 +4,16 @@ import asyncio
 from collections import Counter
 from types import SimpleNamespace
 
+import pytest
+from crawls import crawl, spider_over
 from scrapy.http import HtmlResponse
 from texts import article, page
+from web import served
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import PageReader
+from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.response_state import ResponseStates
@@ -54,3 +58,33 @@ def test_samples_of_sequences_are_remembered_of_the_last_bodies_only():
     assert reading.counts["bodies_repeated"] == 2
     assert first.sequences is None
     assert first.record.tokens
+
+
+@pytest.mark.parametrize(("without_item", "is_read_ahead"), [(None, True), (5, False), (14, False)])
+def test_pages_are_read_before_a_callback_that_had_items_of_the_ten_before(
+    without_item, is_read_ahead
+):
+    ahead = []
+
+    def parse(self, response):
+        state = self.crawler.get_extension(Extension).states.of(response)
+        ahead.append(state.page is not None)
+        if len(ahead) - 1 != without_item:
+            yield {"url": response.url}
+
+    with served({f"/{number}": page(article(number)) for number in range(16)}) as root:
+        done = crawl(spider_over(*(f"{root}/{number}" for number in range(16)), parse=parse))
+    assert not any(ahead[:10])
+    assert ahead[-1] is is_read_ahead
+    assert len(done.items) == 16 - (without_item is not None)
+
+
+def test_a_page_that_cannot_be_read_ahead_is_kept_and_counted_once():
+    def failing(html):
+        raise RuntimeError("no text")
+
+    with served({f"/{number}": page(article(number)) for number in range(12)}) as root:
+        spider = spider_over(*(f"{root}/{number}" for number in range(12)))
+        done = crawl(spider, DEDUP_EXTRACTOR=failing)
+    assert len(done.items) == 12
+    assert done.dedup_stats["unread/error"] == 12
