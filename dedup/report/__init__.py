@@ -1,7 +1,7 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
+from dedup.report.folder import write_json
 from dedup.report.html import write_html
-from dedup.report.json_file import write_json
 from dedup.report.losses import Losses
 from dedup.report.report import Report
 from dedup.report.summary import Summary

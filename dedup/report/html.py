@@ -1,14 +1,17 @@
 """The report, and the texts behind it, as one HTML file that needs no network."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from dedup.atomic_file import replacing
+from dedup.diff import word_diff
+from dedup.limits import shorten
 from dedup.lost_text import LostText
 from dedup.report import templating
 from dedup.report.charts import charts, shares, threshold_of
-from dedup.report.diffs import Diffs
 from dedup.report.events import Copy
 from dedup.report.findings import findings
 from dedup.report.report import Report
@@ -20,6 +23,60 @@ _BYTES = 1_900_000
 _BYTES_OF_A_COPY = 500  # without its URL and its title
 _ROWS = 12
 _LONGEST_TITLE = 200
+_BYTES_OF_DIFFS = 900_000
+_SECONDS_OF_DIFFS = 4.0
+_PARTS_OF_A_DIFF = 300
+_LONGEST_PART = 1_000
+_LONGEST_TEXT = 3_000
+_SAME = "≡"
+_SIGNS = {"equal": "=", "removed": "-", "added": "+"}
+
+
+class _Diffs:
+    """Numbers the diffs that the report shows; `parts` has those of each, which begin with a sign.
+
+    When there are too many, or they take too long, no more are shown.
+    """
+
+    def __init__(self, texts: TextStore) -> None:
+        self._texts = texts
+        self._bytes = 0
+        self._deadline = monotonic() + _SECONDS_OF_DIFFS
+        self.parts: list[list[str]] = []
+
+    def add(self, url: str, other: str) -> int | None:
+        """Return the number of the diff of two pages, ``None`` if it is not shown."""
+        if self._is_full:
+            return None
+        before, after = self._texts.get(url), self._texts.get(other)
+        if before is None or after is None:
+            return None
+        parts: list[str] = []
+        for kind, words in word_diff(before, after, keeps_lines=True):
+            if len(parts) == _PARTS_OF_A_DIFF:
+                parts.append("…")
+                break
+            parts.append(_SIGNS[kind] + shorten(words, _LONGEST_PART))
+        return self._number(parts)
+
+    def add_text(self, url: str) -> int | None:
+        """Return the number of the beginning of the text of a page, which has an exact copy."""
+        text = None if self._is_full else self._texts.get(url)
+        if text is None:
+            return None
+        lines = (printable(line, None) for line in shorten(text, _LONGEST_TEXT).split("\n"))
+        return self._number([_SAME + "\n".join(lines)])
+
+    @property
+    def _is_full(self) -> bool:
+        return self._bytes > _BYTES_OF_DIFFS or monotonic() > self._deadline
+
+    def _number(self, parts: list[str]) -> int:
+        # As JSON in HTML, where some characters are escaped.
+        text = json.dumps(parts, ensure_ascii=False)
+        self._bytes += len(text.encode("utf-8", "replace")) + 5 * sum(map(text.count, "<>&'"))
+        self.parts.append(parts)
+        return len(self.parts) - 1
 
 
 def write_html(report: Report, texts: TextStore, path: Path, **others: Any) -> None:
@@ -46,7 +103,7 @@ def as_html(
     the name of the file that has them; *crawls*: how many the report is of, if it is of a ledger;
     *index*: the address of the page of all reports.
     """
-    diffs, text = Diffs(texts), report.dropped_text
+    diffs, text = _Diffs(texts), report.dropped_text
     near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
     groups, left_out = _groups(_copies_of(report) if copies is None else copies, diffs)
     sizes = {group.original: group.duplicates for group in report.largest_groups}
@@ -91,7 +148,7 @@ def _copies_of(report: Report) -> Iterator[Copy]:
             yield Copy(group.original, copy.url, copy.verdict, copy.distance, copy.title)
 
 
-def _groups(copies: Iterable[Copy], diffs: Diffs) -> tuple[list[dict[str, Any]], int]:
+def _groups(copies: Iterable[Copy], diffs: _Diffs) -> tuple[list[dict[str, Any]], int]:
     """Return the groups with as many of the *copies* as there is room for, and how many have none.
 
     The largest group comes first.

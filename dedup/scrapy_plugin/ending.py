@@ -8,10 +8,9 @@ from scrapy import Spider
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
-from dedup.report import index_page
 from dedup.report.findings import findings, is_alarm, lines_of
+from dedup.report.folder import INDEX, add_to_index, write_json
 from dedup.report.html import write_html
-from dedup.report.json_file import write_json
 from dedup.report.report import Report
 from dedup.report.second_look import fetch_near_misses
 from dedup.report.table import as_text, log_width
@@ -75,11 +74,11 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
                 beside = summary.events.write_copies(path.with_suffix(".copies.jsonl"))
             write_html(
                 report, texts, page, copies=summary.events.copies(),
-                copies_in=beside.name if beside else "", index=index_page.NAME,
+                copies_in=beside.name if beside else "", index=INDEX,
             )  # fmt: skip
             lines[-1] = f"The report: {printable(str(page), None)}"
             with step("the page of all reports"):
-                index_page.add_to_index(report, page)
+                add_to_index(report, page)
     elif report:
         lines.append('For a report with every page that was dropped, set DEDUP_REPORT = "reports"')
     return Lines("\n".join(lines))

@@ -510,7 +510,7 @@ def test_what_has_no_room_is_counted_with_the_file_that_has_it(monkeypatch, repo
 
 def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, report, open_store):
     assert '"+ otherwise"' in report[1].read_text("utf-8")
-    monkeypatch.setattr("dedup.report.diffs._SECONDS", -1)
+    monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", -1)
     texts = open_store(2)
     made = report_of([("http://a/", page(article(1))), ("http://b/", page(FAR))], texts)
     assert made.near_misses

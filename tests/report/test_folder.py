@@ -1,5 +1,6 @@
-"""The page of all reports: the crawls over time, and what changed."""
+"""The folder of reports: its files of numbers, and the page of all crawls."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,10 +9,10 @@ import pytest
 from browsers import chromium, console, show
 from report_of import changed, dropped_text, names, report_of
 
-from dedup.report import index_page
-from dedup.report.index_page import add_to_index
+from dedup.report.folder import add_to_index, write_json
 
 EMPTY = report_of([])
+NEWS = changed(EMPTY, spider="news", started="2026-01-02T03:04:05+00:00")
 
 
 def crawl_of(host, judged, *, spider="site", near=0, day=1, lost=None):
@@ -85,7 +86,7 @@ def test_lines_that_are_torn_and_names_that_are_hostile_do_no_harm(tmp_path):
 
 
 def test_it_shows_the_last_500(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_page, "_SHOWN", 3)
+    monkeypatch.setattr("dedup.report.folder._SHOWN", 3)
     page = added(tmp_path, *(crawl_of("a.example", number) for number in range(1, 6)))
     assert [row[2] for row in rows_of(page)] == ["5 +1", "4 +1", "3"]
 
@@ -94,7 +95,7 @@ def test_it_shows_the_last_500(tmp_path, monkeypatch):
 def test_crawls_that_end_at_once_are_all_listed(tmp_path):
     script = (
         "import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:];"
-        "from test_index_page import added, crawl_of;"
+        "from test_folder import added, crawl_of;"
         "[added(Path(sys.argv[1]), crawl_of('a.example', 1)) for _ in range(20)]"
     )
     command = [sys.executable, "-c", script, str(tmp_path), *sys.path]
@@ -115,3 +116,35 @@ def test_it_opens_in_both_languages_on_a_phone_and_without_a_word_from_the_conso
         browser.find_element("css selector", "[data-language=zh]").click()
         assert browser.find_element("tag name", "h1").text == "历次抓取与重复内容"
         assert console(browser) == []
+
+
+def test_it_is_named_after_the_site_and_the_start_and_overwrites_nothing(tmp_path):
+    paths = [write_json(changed(NEWS, errors=n), tmp_path / "new") for n in range(3)]
+    start = "news-2026-01-02T030405Z"
+    assert [path.name for path in paths] == [f"{start}.json", f"{start}-2.json", f"{start}-3.json"]
+    assert [json.loads(path.read_text())["errors"] for path in paths] == [0, 1, 2]
+
+
+def test_the_site_is_the_host_of_most_pages_or_else_the_spider(tmp_path):
+    def name(*hosts):
+        counts = names(len(hosts), *((*host, 0) for host in hosts))
+        pages = changed(NEWS.pages, judged=sum(pages for _, pages in hosts))
+        path = write_json(changed(NEWS, hosts=counts, pages=pages), tmp_path)
+        return path.name.partition("-2026")[0]
+
+    assert name(("shop.example:8000", 9), ("b.example", 2)) == "shop.example_8000"
+    assert name(("a.example", 2), ("b.example", 2), ("c.example", 2)) == "news"
+    assert name(("..", 2)) == "news"
+    assert name() == "news"
+
+
+@pytest.mark.parametrize("spider", ["../a b", "x" * 300, "爬虫" * 200, ""])
+def test_any_name_of_a_spider_makes_a_name_of_a_file_in_the_folder(tmp_path, spider):
+    path = write_json(changed(NEWS, spider=spider), tmp_path)
+    assert path.parent == tmp_path
+    assert json.loads(path.read_text("utf-8"))["spider"] == spider
+
+
+def test_a_url_that_cannot_be_encoded_is_written_escaped(tmp_path):
+    path = write_json(changed(NEWS, duplicates_by_host={"http://a/é\ud800": 1}), tmp_path)
+    assert json.loads(path.read_text("utf-8"))["duplicates_by_host"] == {"http://a/é\ud800": 1}

@@ -1,7 +1,9 @@
-"""The page of all reports in a folder: the crawls over time, and what changed."""
+"""The folder of reports: the JSON file of each, and the page of all, with what changed."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,55 @@ from filelock import FileLock
 
 from dedup.atomic_file import replacing
 from dedup.report import templating
-from dedup.report.json_file import site_of
 from dedup.report.report import Report
 
-NAME = "index.html"
+INDEX = "index.html"
+_NOT_ASCII = re.compile(r"[^\n -~]+")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 _CRAWLS = "index.jsonl"
 _SHOWN = 500
 _SECONDS_TO_WAIT = 10.0
+
+
+def write_json(report: Report, folder: Path) -> Path:
+    """Write *report* into *folder*, and return the path of the new file.
+
+    It is named after the site and the start; no file is overwritten. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    started = report.started.replace("+00:00", "Z").replace(":", "")
+    site = _NOT_IN_NAMES.sub("_", site_of(report))[:50]
+    text = json.dumps(report, ensure_ascii=False, indent=1)
+    text = _NOT_ASCII.sub(lambda match: "".join(map(_escape, match[0])), text)
+    for number in count(1):
+        suffix = f"-{number}" if number > 1 else ""
+        path = folder / f"{site}-{started}{suffix}.json"
+        try:
+            file = path.open("x", encoding="utf-8")
+        except FileExistsError:  # another crawl that began in the same second
+            continue
+        try:
+            with file:
+                file.write(text)
+        except BaseException:  # half a file is worse than none
+            path.unlink(missing_ok=True)
+            raise
+        break
+    return path
+
+
+def site_of(report: Report) -> str:
+    """Return the host that most pages are of, or the spider's name if there is none of most."""
+    for host in report.hosts.largest[:1]:
+        judged = report.pages.judged - sum(report.pages.skipped.values())
+        if host.name.strip(".") and 2 * host.pages >= judged:
+            return str(host.name)
+    return str(report.spider)
+
+
+def _escape(character: str) -> str:
+    """Return *character*, escaped if a terminal might obey it, or it cannot be encoded."""
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def add_to_index(report: Report, path: Path) -> Path:
@@ -41,7 +85,7 @@ def add_to_index(report: Report, path: Path) -> Path:
         with (folder / _CRAWLS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(crawl) + "\n")
         crawls = list(_crawls(folder / _CRAWLS, crawl))[-_SHOWN:]
-        page = folder / NAME
+        page = folder / INDEX
         with replacing(page) as file:
             file.write(_as_html(crawls, folder).encode("utf-8", "replace"))
     return page
