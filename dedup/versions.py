@@ -31,6 +31,7 @@ NO_VERSION = _UNVERSIONED << _BITS_OF_RELEASE
 """The rank of what names no version."""
 
 
+@lru_cache(4096)
 def is_version(segment: str) -> bool:
     """Return whether a segment of a path names a version; a mere number does not.
 

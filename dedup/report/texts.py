@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any
 
 from dedup.limits import LONGEST_TEXT, shorten
@@ -40,9 +40,10 @@ class TextStore:
         self._limit = limit
         self._count = 0
         self.lost = 0
-        # Pages without copies, the first to be forgotten on top; and the copies of each original.
-        self._loose: list[tuple[int, str]] = []
+        # How many copies are kept of each original; and the pages that have come without any, the
+        # first to be forgotten on top.
         self._copies: dict[str, int] = {}
+        self._loose: list[tuple[int, str]] = []
 
     @cached_property
     def _database(self) -> sqlite3.Connection:
@@ -71,7 +72,7 @@ class TextStore:
 
     def _record_new(self, url: str, title: str | None, text: str) -> None:
         if self._count >= self._limit:
-            if not self._loose or -self._loose[0][0] <= priority(url):
+            if self._first_loose <= priority(url):
                 return
             self._forget(heappop(self._loose)[1])
         heappush(self._loose, (-priority(url), url))
@@ -82,17 +83,23 @@ class TextStore:
             if original not in self:
                 return
             self._copies[original] = 0
-            self._loose = [entry for entry in self._loose if entry[1] != original]
-            heapify(self._loose)
         has_room = 2 * self._count < self._limit
         if self._copies[original] >= (_MOST_COPIES if has_room else _LEAST_COPIES):
             return
         if self._count >= self._limit:
-            if len(self._loose) <= self._limit // 4:
+            loose = self._count - len(self._copies) - sum(self._copies.values())
+            if loose <= self._limit // 4 or self._first_loose < 0:
                 return
             self._forget(heappop(self._loose)[1])
         self._copies[original] += 1
         self._put(url, title, text)
+
+    @property
+    def _first_loose(self) -> int:
+        """The priority of the page without copies on top, below 0 if there is none."""
+        while self._loose and self._loose[0][1] in self._copies:
+            heappop(self._loose)
+        return -self._loose[0][0] if self._loose else -1
 
     def _put(self, url: str, title: str | None, text: str) -> None:
         row = to_utf8(url), to_utf8(shorten(title)) if title else None, _compress(text)
