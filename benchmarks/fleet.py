@@ -41,7 +41,7 @@ def main() -> int:
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
     command = commands.add_parser("speed", help="measure what a store and its processes take")
     command.set_defaults(run=speed)
-    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
+    command.add_argument("store", choices=SERVERS)
     command.add_argument("--pages", type=float, nargs="+", default=[1e4], help="in the store")
     command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
     command.add_argument("--methods", choices=fleet_speed.METHODS, nargs="+", default=["simhash"])

@@ -8,9 +8,9 @@ from copy import deepcopy
 from log_servers import LogServer
 
 from dedup.record import Claimed, Committed, Preferred, Released
-from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
 from dedup.stores.entries import Entry, from_bytes, to_bytes
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import LEASE, MOST_ENTRIES, Answer, CrawlRow, Found, Joined, Log
 
 

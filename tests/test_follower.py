@@ -220,7 +220,7 @@ SEEDS = range(40)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("faults", [["loss"], ["down"], ["loss", "down"]], ids="+".join)
+@pytest.mark.parametrize("faults", [[], ["loss"], ["down"], ["loss", "down"]], ids="+".join)
 def test_what_gets_lost_on_the_way_has_nobody_store_twice(monkeypatch, faults):
     for seed in SEEDS:
         fleet = run(seed, monkeypatch, faults)

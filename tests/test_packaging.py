@@ -199,7 +199,6 @@ def test_nothing_else_can_be_imported(commands: Path, tmp_path: Path):
 
 NEED_AN_EXTRA = {
     "redis_log",
-    "redis_client",
     "postgres_log",
     "postgres_client",
 }

@@ -2,10 +2,6 @@
 
 import asyncio
 
-import pytest
-from cases import examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from memory_log import MemoryLog, Server
 
 from dedup.detector import Detector, OwnClaims
@@ -26,106 +22,6 @@ def page(content, key, tokens=100):
 
 def store_over(server, *travel):
     return SharedStore(MemoryLog(server, *travel), {})
-
-
-def near(one, other):
-    """Whether two contents are: chains of them are not."""
-    return (one ^ other).bit_count() <= 1
-
-
-class Fleet:
-    """Processes that crawl pages at the same time, over one log; messages travel in any order."""
-
-    def __init__(self, chooser, processes):
-        self.server = Server()
-        self.stored = {}
-        self.verdicts = {}
-        self._chooser = chooser
-        self._under_way = []
-        self._stores = [store_over(self.server, self._travel) for _ in range(processes)]
-        self._detectors = [Detector(SimHash(1), store=store) for store in self._stores]
-
-    async def _travel(self):
-        arrival = asyncio.get_running_loop().create_future()
-        self._under_way.append(arrival)
-        await arrival
-
-    async def crawl(self, pages):
-        """Crawl *pages*: their contents, whether storing them fails, and by which process."""
-        tasks = [
-            asyncio.create_task(self._crawl(f"page {number}", *page))
-            for number, page in enumerate(pages)
-        ]
-        for _ in range(100 * len(tasks)):
-            await self._settle()
-            if all(task.done() for task in tasks):
-                break
-            if not self._under_way:
-                tasks += [asyncio.create_task(self._publish(n)) for n in range(len(self._stores))]
-                continue
-            arrived = self._chooser.randrange(len(self._under_way))
-            self._under_way.pop(arrived).set_result(None)
-        assert all(task.done() for task in tasks), "somebody waits for ever"
-        await asyncio.gather(*tasks)
-
-    async def _settle(self):
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    async def _crawl(self, key, content, fails, process):
-        detector = self._detectors[process % len(self._detectors)]
-        while True:
-            verdict, claim, _ = await detector.reserve(page(content, key))
-            if verdict:
-                break
-            ended = asyncio.Event()
-            claim.when_ended(ended.set)
-            await ended.wait()
-        if claim:
-            await self._travel()
-            if not fails:
-                self.check_stored(key, content)
-            (detector.release if fails else detector.commit)(claim)
-        elif verdict.is_duplicate:
-            assert near(content, self.stored[verdict.original]), "lost: that is not stored"
-        self.verdicts[key] = verdict.kind
-
-    def check_stored(self, key, content):
-        assert not [other for other in self.stored.values() if near(content, other)], "twice"
-        self.stored[key] = content
-
-    async def _publish(self, process):
-        store, published = self._stores[process], False
-        if store._news_under_way:
-            return
-        news = store.take_news()
-        try:
-            await self._detectors[process].follower.exchange(news)
-            published = True
-        finally:
-            store.end_exchange(published=published)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("processes", [1, 2, 3])
-@settings(max_examples=examples(150), deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([NEAR, NEARER, NEAREST, FAR]), st.booleans(), st.integers(0, 2)),
-        min_size=2,
-        max_size=12,
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_no_two_near_pages_are_stored_none_is_lost_and_nobody_waits_for_ever(
-    processes, pages, chooser
-):
-    fleet = Fleet(chooser, processes)
-    asyncio.run(fleet.crawl(pages))
-    assert len(fleet.verdicts) == len(pages)
-    kept = [key for key, kind in fleet.verdicts.items() if kind is Kind.NEW]
-    failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
-    assert sorted(fleet.stored) == sorted(set(kept) - failed)
 
 
 def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first():

@@ -7,9 +7,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 
-from dedup.ledger_lock import lock
-from dedup.sqlite_file import LedgerInUseError, SqliteFile
-from dedup.stores.sqlite import KIND
+from dedup.stores.ledger_file import LedgerFile, LedgerInUseError
+from dedup.stores.ledger_lock import lock
 from oracle import disks
 from oracle.crawling import Crawl, Violations, children, nap, send
 from oracle.faults import ERRORS, Fault
@@ -206,7 +205,7 @@ class Disturber:
 
     def _is_ledger_held(self) -> bool:
         try:
-            with lock(SqliteFile(self.crawl.ledger, KIND)):
+            with lock(LedgerFile(self.crawl.ledger)):
                 return False
         except LedgerInUseError:
             return True

@@ -13,9 +13,9 @@ from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, format_of
 from dedup.records.lines import read_records
 from dedup.scopes import Scope
-from dedup.sqlite_file import is_sqlite
 from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import Reindexed, rebuild, reindex
+from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import printable
 from dedup.units import Count, count_of

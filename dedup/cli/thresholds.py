@@ -31,7 +31,7 @@ from dedup.records.delimited import table_rows
 from dedup.records.lines import read_records
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
-from dedup.sqlite_file import is_sqlite
+from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import Document, printable, without_surrogates
 from dedup.units import Count, count_of

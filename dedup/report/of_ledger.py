@@ -15,8 +15,8 @@ from dedup.report.events import PageEvents
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import SHORT, Kind, Verdict
-from dedup.sqlite_file import LedgerError
 from dedup.stores import finished
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage, StoreOfReader
 from dedup.url_advice import Content, Contents
 

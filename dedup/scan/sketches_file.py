@@ -13,7 +13,7 @@ from dedup.lost_text import Sequences
 from dedup.record import PageRecord
 from dedup.records import RecordError
 from dedup.scan.reader import ReadRecord
-from dedup.sqlite_file import differences
+from dedup.stores.identity import differences
 
 _VERSION = 1
 _RECORDS_AT_ONCE = 256

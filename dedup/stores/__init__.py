@@ -1,6 +1,5 @@
 """What outlives the process: the pages that were stored, and their duplicates."""
 
-from dedup.sqlite_file import LedgerError, LedgerInUseError
 from dedup.stores.base import (
     HistoryChangedError,
     News,
@@ -10,6 +9,7 @@ from dedup.stores.base import (
     StoreState,
     finished,
 )
+from dedup.stores.ledger_file import LedgerError, LedgerInUseError
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import SqliteStore
 

@@ -9,7 +9,7 @@ from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
-from dedup.sqlite_file import LedgerError
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.visits import Leaf, UrlRule
 
 T = TypeVar("T")

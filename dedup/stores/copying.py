@@ -10,16 +10,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dedup.ledger_lock import lock
 from dedup.record import Claimed, Committed, Lost, Preferred, Released, unpack_items
-from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
 from dedup.stores.entries import Entry
+from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError
+from dedup.stores.ledger_lock import lock
 from dedup.stores.log import CrawlRow, ServerLog
 from dedup.stores.reader import LedgerReader, StoredPage
 from dedup.stores.shared import SharedStore
-from dedup.stores.sqlite import KIND
 
 _ROWS_AT_ONCE = 1_000
 
@@ -38,7 +37,7 @@ async def copy_to_ledger(log: ServerLog, path: Path) -> None:
     found = await log.open()
     if found is None:
         raise LedgerError(f"{log.name} is empty: no crawl has used it")
-    new = SqliteFile(path, KIND)
+    new = LedgerFile(path)
     with lock(new), new.replacement() as file:
         new.lay_out(file, found.identity)
         with file:

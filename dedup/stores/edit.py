@@ -10,7 +10,6 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from dedup.ledger_lock import lock
 from dedup.limits import shorten_url
 from dedup.methods import Method
 from dedup.record import (
@@ -24,12 +23,12 @@ from dedup.record import (
 )
 from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
 from dedup.scopes import Scope, are_versions
-from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import Commit
 from dedup.stores.identity import OTHERS, parts_of_identity
+from dedup.stores.ledger_file import LedgerError, LedgerFile
+from dedup.stores.ledger_lock import lock
 from dedup.stores.reader import LedgerReader
-from dedup.stores.sqlite import KIND
 from dedup.text import Document
 
 # For other settings.
@@ -98,7 +97,7 @@ def reindex(
 @contextmanager
 def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
     """Yield a copy of the ledger *source*, which nobody shares; at the end, it is *target*."""
-    old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
+    old, new = LedgerFile(source), LedgerFile(target)
     with (
         lock(new),
         new.replacement() as copy,
@@ -213,7 +212,7 @@ def rebuild(
 
     Raises LedgerError if *target* is in use, or if there is no record at all.
     """
-    new = SqliteFile(target, KIND)
+    new = LedgerFile(target)
     done = Rebuilt()
     made_with: MadeWith | None = None
     with lock(new), new.replacement() as file:
@@ -363,7 +362,7 @@ def restoring(
     for the spider in the list of crawls. Raises LedgerError if the ledger is in use, damaged or of
     an unknown method, OSError if it is missing.
     """
-    ledger = SqliteFile(path, KIND)
+    ledger = LedgerFile(path)
     if not ledger.path.is_file():
         raise FileNotFoundError(f"{path} is no file")
     with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:

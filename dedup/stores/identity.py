@@ -1,9 +1,9 @@
 """What stored sketches depend on: a store is for crawls with an equal identity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dedup.sqlite_file import LedgerError, differences
+from dedup.stores.ledger_file import LedgerError
 
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
@@ -37,3 +37,22 @@ def check_identity(
         "ledger)"
     )
     raise LedgerError(f"{name} was made with other settings: {told}. {ways}")
+
+
+def _show(identity: Mapping[str, Any], name: str) -> str:
+    return repr(identity[name]) if name in identity else "missing"
+
+
+def differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
+) -> Iterator[str]:
+    """Yield the differences of two identities in *names*, without showing secrets."""
+    for name in names:
+        old, new = there.get(name), here.get(name)
+        if old == new and (name in there) == (name in here):
+            continue
+        if name != "secret":
+            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
+        else:
+            here_is = "another" if old and new else "one" if new else "none"
+            yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

@@ -6,9 +6,9 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord
-from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, Texts
 from dedup.stores.entries import Entry, from_bytes
+from dedup.stores.ledger_file import LedgerError
 
 FORMAT = 5
 """The version of what is in a log; a log of another one is refused."""

@@ -11,8 +11,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.server_url import ServerUrl, url_error
 
 _OLDEST_SERVER = 140000

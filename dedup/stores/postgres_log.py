@@ -10,10 +10,10 @@ from struct import Struct
 from typing import Any, LiteralString
 
 from dedup.record import Claimed, PageRecord, Preferred
-from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.entries import Entry, tail_of, to_bytes
 from dedup.stores.identity import check_identity
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
     FORMAT,
     LEASE,
@@ -115,16 +115,16 @@ class PostgresLog(ServerLog):
         ]
         [[last, ended, entries]] = await self._client.query(
             """
-            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
-                %s, %s, %s, %s, %s, %s)
+            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s,
+                %s::bigint[], %s, %s, %s::bigint[], %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
             str(request.seen), self.lease, str(MOST_ENTRIES),
-            *arrays_of_claims((event.number, owner, serial) for serial, event in request.commits),
-            array_of([tail_of(event) for _, event in request.commits]),
-            *arrays_of_claims((number, owner, serial) for number, serial in request.releases),
-            array_of([*preferred, *claims]),
-            *arrays_of(
+            *_named((event.number, owner, serial) for serial, event in request.commits),
+            [tail_of(event) for _, event in request.commits],
+            *_named((number, owner, serial) for number, serial in request.releases),
+            [*preferred, *claims],
+            *_columns(
                 [
                     (note.number, to_utf8(note.key), to_utf8(note.kind), note.distance, note.at)
                     for note in request.duplicates
@@ -140,8 +140,8 @@ class PostgresLog(ServerLog):
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         [[left]] = await self._client.query(
-            "SELECT dedup.expire(%s, %s, %s, %s)",
-            self._namespace, self._signature, *arrays_of_claims(claims),
+            "SELECT dedup.expire(%s, %s, %s::bigint[], %s)",
+            self._namespace, self._signature, *_named(claims),
         )  # fmt: skip
         return math.inf if left is None else float(left)
 
@@ -180,9 +180,10 @@ class PostgresLog(ServerLog):
             for position, data in await self._read(
                 """
                 SELECT position, entry FROM dedup.entries
-                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
+                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+                    AND position = ANY (%s::bigint[])
                 """,
-                self._namespace, array_of(part),
+                self._namespace, part,
             ):  # fmt: skip
                 [entry] = self._entries(position, [data])
                 if isinstance(entry.event, Claimed):
@@ -273,31 +274,10 @@ class PostgresLog(ServerLog):
         await self._client.query(_MAKE.replace("SCRIPT", script).encode())
 
 
-# Columns of values as PostgreSQL writes arrays, of whichever type it wants there: so the types of a
-# statement are always the same, and it is prepared once.
+def _columns(rows: Iterable[Sequence[Any]], count: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 
 
-def array_of(values: Iterable[int | float | bytes | None]) -> str:
-    r"""Return *values* as one array.
-
-    >>> print(array_of([1, None]), array_of([b"a"]))
-    {1,NULL} {"\\x61"}
-    """
-    return "{" + ",".join(map(_element, values)) + "}"
-
-
-def _element(value: int | float | bytes | None) -> str:
-    if value is None:
-        return "NULL"
-    return f'"\\\\x{value.hex()}"' if isinstance(value, bytes) else str(value)
-
-
-def arrays_of(rows: Iterable[Sequence[Any]], count: int) -> list[str]:
-    """Return the *count* columns of *rows* as arrays."""
-    columns = list(zip(*rows, strict=True)) or [()] * count
-    return list(map(array_of, columns))
-
-
-def arrays_of_claims(claims: Iterable[tuple[int, bytes, int]]) -> list[str]:
-    """Return the numbers of claims, and their names, as arrays."""
-    return arrays_of([(number, _NAME.pack(serial, owner)) for number, owner, serial in claims], 2)
+def _named(claims: Iterable[tuple[int, bytes, int]]) -> list[list[Any]]:
+    """Return the numbers of claims, and their names: numbers, owners and serials are given."""
+    return _columns([(number, _NAME.pack(serial, owner)) for number, owner, serial in claims], 2)

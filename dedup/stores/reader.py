@@ -15,11 +15,10 @@ from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.record import PageRecord, RecordColumns
 from dedup.rule import SHORT, Rule
-from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.base import DIFFERENCE, DuplicateNote
 from dedup.stores.identity import OTHERS
+from dedup.stores.ledger_file import LedgerError, LedgerFile
 from dedup.stores.memory import MemoryStore
-from dedup.stores.sqlite import KIND
 from dedup.stores.tables import pages_that_count, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
@@ -98,7 +97,7 @@ class LedgerReader:
         self.name = name or str(self.path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
-        self._ledger = SqliteFile(path, KIND)
+        self._ledger = LedgerFile(path)
         self._file = self._ledger.read_only(accepts_earlier=accepts_earlier)
 
     @property

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from dedup.sqlite_file import LedgerError
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import ServerLog
 
 

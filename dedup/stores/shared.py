@@ -9,7 +9,6 @@ from time import monotonic, time
 from typing import Any
 
 from dedup.record import Claimed, Event, PageRecord, RecordColumns
-from dedup.sqlite_file import LedgerError
 from dedup.stores.base import (
     HistoryChangedError,
     News,
@@ -20,6 +19,7 @@ from dedup.stores.base import (
 )
 from dedup.stores.identity import check_identity
 from dedup.stores.known_pages import KnownPages
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import Log, Member
 from dedup.stores.log_client import LogClient, Replay
 from dedup.units import SECONDS_OF_A_DAY

@@ -5,46 +5,16 @@ import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from dedup.ledger_lock import open_alone
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
 from dedup.stores import tables, visits
 from dedup.stores.base import News, Store, Stored, Texts
 from dedup.stores.identity import check_identity
+from dedup.stores.ledger_file import LedgerError, LedgerFile
+from dedup.stores.ledger_lock import open_alone
 from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY
-
-_SCHEMA = Path(__file__).with_name("schema.sql")
-KIND = LedgerType(
-    name="ledger of scrapy-dedup",
-    application_id=0x64656475,  # "dedu"
-    version=10,
-    schema=_SCHEMA,
-    user="crawl",
-    memory="stored",
-    remedy="use another file (DEDUP_INDEX)",
-    upgrades={
-        # Nobody knows what the items of its pages say: so each is stored once more. Nor what else
-        # the pages were made of that had such a scope.
-        7: f"""
-            ALTER TABLE pages ADD COLUMN items BLOB NOT NULL DEFAULT x'';
-            UPDATE pages SET ended = unixepoch() WHERE ended IS NULL AND instr(scope, char(31));
-            DROP VIEW duplicates;
-            CREATE VIEW {_SCHEMA.read_text("utf-8").partition("CREATE VIEW")[2]}
-        """,
-        # Of a title that was one digest, nobody knows the segments: it is one of no others.
-        8: """
-            UPDATE pages SET evidence =
-                CAST(substr(evidence, 1, 25) || zeroblob(8) || substr(evidence, 26) AS BLOB);
-        """,
-        # Half of the values of its items would be taken for marks.
-        9: "UPDATE pages SET items = x'';",
-    },
-)
 
 
 class SqliteStore(Store):
@@ -74,7 +44,7 @@ class SqliteStore(Store):
         Raises LedgerInUseError if others use the file; LedgerError if it is damaged, no
         ledger, was made with another identity (unless it is reset), or cannot be made.
         """
-        self._file = SqliteFile(path, KIND)
+        self._file = LedgerFile(path)
         self.path = self._file.path
         super().__init__(str(self.path))
         self._identity = json.loads(json.dumps(identity, default=str))
@@ -83,7 +53,6 @@ class SqliteStore(Store):
         # What was claimed and is neither in the file nor released.
         self._claimed: dict[int, PageRecord] = {}
         self._closing = ExitStack()
-        self._remembers_requests = False
         try:
             self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
             self._inode = self.path.stat().st_ino
@@ -124,34 +93,30 @@ class SqliteStore(Store):
                 tables.resume_crawl(file, self.run)
             else:
                 self.run = tables.insert_crawl(file, spider, self._job)
-        self.has_joined = True
+        self._reset, self.has_joined = False, True
 
     def remember_requests(self) -> None:
-        """From the next exchange on, keep leaves and rules over URLs, too."""
-        self._remembers_requests = True
+        """Have room for leaves and rules over URLs, before any is asked for or noted."""
+        with self._file.errors(), self._writer as file:
+            visits.make_tables(file)
 
     def leaf(self, request: bytes) -> Leaf | None:
         """Return the leaf that *request* stands for, as noted last."""
         for news in (self._news, self._news_under_way):
             if request in news.leaves:
                 return news.leaves[request]
-        return visits.leaf(self._reader, request) if self._has_visits else None
+        return None if self._reset else visits.leaf(self._reader, request)
 
     def url_rules(self) -> list[UrlRule]:
         """Return the rules of earlier crawls."""
-        return visits.url_rules(self._reader) if self._has_visits else []
-
-    @cached_property
-    def _has_visits(self) -> bool:
-        return not self._reset and visits.has_tables(self._reader)
+        return [] if self._reset else visits.url_rules(self._reader)
 
     def note_leaf(self, request: bytes, leaf: Leaf | None) -> None:
         """The page that *request* asks for is a *leaf*, or none any more."""
         self._news.leaves[request] = leaf
 
     def note_url_rule(self, rule: UrlRule) -> None:
-        if self._remembers_requests:
-            self._news.url_rules[rule[:3]] = rule
+        self._news.url_rules[rule[:3]] = rule
 
     @property
     def last(self) -> int:
@@ -208,8 +173,6 @@ class SqliteStore(Store):
             raise LedgerError(f"{self.path} was moved or removed while it was in use")
         with self._writer as file:
             tables.insert_news(file, news, self.run)
-        if news.leaves or news.url_rules:
-            self._has_visits = True
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages.

@@ -18,15 +18,14 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from time import time
 from typing import Any, TypeVar
 
-from dedup.ledger_lock import lock_to_share
 from dedup.record import PageRecord
-from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import sqlite_tables
 from dedup.stores.base import StoreDownError, Texts
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
+from dedup.stores.ledger_file import LedgerError, LedgerFile
+from dedup.stores.ledger_lock import lock_to_share
 from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Member, Request
-from dedup.stores.sqlite import KIND
 
 _MAY_COME_BACK = {
     sqlite3.SQLITE_BUSY,
@@ -50,22 +49,10 @@ class SqliteLog(Log):
     All SQL runs in one thread of its own, step by step, and finds the same file each time.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        timeout: float = 30.0,
-        *,
-        lease: float = LEASE,
-    ) -> None:
-        """Create it without opening the file *path*.
-
-        No call that pages wait for takes longer than *timeout* seconds, which are more than it
-        takes to give up a lock that others have; those that read or forget the whole ledger take
-        the time they need. Raises LedgerError for a broken link.
-        """
-        self._file = SqliteFile(path, KIND)
+    def __init__(self, path: str | os.PathLike[str], *, lease: float = LEASE) -> None:
+        """Create it without opening the file *path*; raises LedgerError for a broken link."""
+        self._file = LedgerFile(path)
         super().__init__(str(self._file.path), lease=lease)
-        self._timeout = timeout
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         self._is_closed = False
         self._closing = ExitStack()
@@ -106,7 +93,7 @@ class SqliteLog(Log):
             check_identity(self.name, there, self._identity, is_resumed=is_resumed)
 
     async def exchange(self, request: Request) -> Answer:
-        return await self._in_time(self._exchange, request)
+        return await self._run(self._exchange, request)
 
     def _exchange(self, request: Request) -> Answer:
         with self._transaction() as file:
@@ -115,7 +102,7 @@ class SqliteLog(Log):
             return sqlite_tables.exchange(file, request, now, now + self.lease)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        return await self._in_time(self._expire, claims)
+        return await self._run(self._expire, claims)
 
     def _expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         with self._transaction() as file:
@@ -166,10 +153,10 @@ class SqliteLog(Log):
                     yield from sqlite_tables.snapshot(file, since)
 
     async def entries(self, after: int) -> list[Entry]:
-        return await self._in_time(self._read, sqlite_tables.entries_after, after) or []
+        return await self._run(self._read, sqlite_tables.entries_after, after) or []
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return await self._in_time(self._read, sqlite_tables.pages, list(numbers)) or {}
+        return await self._run(self._read, sqlite_tables.pages, list(numbers)) or {}
 
     def _read(self, query: Callable[..., T], *arguments: Any) -> T | None:
         """Return what a *query* finds, ``None`` if there is no file yet."""
@@ -181,23 +168,13 @@ class SqliteLog(Log):
     # The thread, and the file.
 
     async def _run(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Return what *step* does, in the thread, however long that takes."""
+        """Return what *step* does, in the thread.
+
+        A lock of others is given up after a while; a whole ledger takes the time that it needs.
+        """
         if self._is_closed:
             raise LedgerError(f"{self.name} is not used any more: it was closed")
         return await asyncio.wrap_future(self._thread.submit(step, *arguments))
-
-    async def _in_time(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Return what *step* does, for which pages wait, so that it must be short.
-
-        Raises StoreDownError if that takes too long: then it is done later, or not at all.
-        """
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await self._run(step, *arguments)
-        except TimeoutError:
-            raise StoreDownError(
-                f"{self.name} did not answer within {self._timeout:g} seconds"
-            ) from None
 
     @property
     def _is_nowhere(self) -> bool:

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
-from dedup.sqlite_file import LedgerError
 from dedup.stores import tables
 from dedup.stores.base import Commit, Texts
 from dedup.stores.entries import Entry, from_bytes, to_bytes
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import MOST_ENTRIES, Answer, Joined, Member, Request
 
 KEPT_EVENTS = 2 * MOST_ENTRIES

@@ -55,9 +55,9 @@ def sign(file: sqlite3.Connection) -> None:
 
 def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
-    for table in ("matches", "pages", "crawls", "texts"):
+    visits.make_tables(file)
+    for table in ("matches", "pages", "crawls", "texts", "leaves", "url_rules"):
         file.execute(f"DELETE FROM {table}")
-    visits.drop_tables(file)
     end_sharing(file)
 
 

@@ -49,16 +49,10 @@ class UrlRule(NamedTuple):
     broken: int = 0
 
 
-def drop_tables(file: sqlite3.Connection) -> None:
-    """Forget all of it."""
-    for table in ("leaves", "url_rules"):
-        file.execute(f"DROP TABLE IF EXISTS {table}")
-
-
-def has_tables(file: sqlite3.Connection) -> bool:
-    """Return whether anything was written."""
-    query = "SELECT count(*) FROM sqlite_master WHERE name IN ('leaves', 'url_rules')"
-    return bool(file.execute(query).fetchone()[0] == 2)
+def make_tables(file: sqlite3.Connection) -> None:
+    """Make the tables, unless they are there."""
+    for statement in _SCHEMA.split(";")[:-1]:
+        file.execute(statement)
 
 
 def leaf(file: sqlite3.Connection, request: bytes) -> Leaf | None:
@@ -80,8 +74,6 @@ def write(
     rules: Iterable[UrlRule],
 ) -> None:
     """Write *leaves*, ``None`` for a page that is none any more, and *rules* over URLs."""
-    for statement in _SCHEMA.split(";")[:-1]:
-        file.execute(statement)
     for request, found in leaves:
         if found is None:
             file.execute("DELETE FROM leaves WHERE request = ?", (request,))

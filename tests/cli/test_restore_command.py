@@ -14,10 +14,9 @@ from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
 
-from dedup.ledger_lock import lock
-from dedup.sqlite_file import SqliteFile
+from dedup.stores.ledger_file import LedgerFile
+from dedup.stores.ledger_lock import lock
 from dedup.stores.reader import LedgerReader
-from dedup.stores.sqlite import KIND
 
 FIELDS = {"text": "body", "title": "title", "language": "language"}
 PAGES = {
@@ -285,7 +284,7 @@ def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
 
 def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, capsys):
     folder, _ = crawled
-    with lock(SqliteFile(folder / "pages.sqlite", KIND)):
+    with lock(LedgerFile(folder / "pages.sqlite")):
         code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
     assert (code, out) == (2, "")
     assert "in use" in err

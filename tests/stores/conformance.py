@@ -28,7 +28,6 @@ from crawling_process import MODULES, Order, Page, Weather, log_of, mark, read_n
 from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
-from remote_memory_log import RemoteMemoryServer
 from sqlite_server import SqliteServer
 from stormy_proxy import StormyProxy
 
@@ -197,7 +196,6 @@ PLANS = {
 }
 """What the long form plays, by turns."""
 SERVERS: dict[str, Callable[[Path], LogServer]] = {
-    "memory": RemoteMemoryServer,
     "sqlite": SqliteServer,
     "redis": RedisLogServer,
     "postgresql": PostgresLogServer,

@@ -24,7 +24,6 @@ from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash"}
 _LOGS = {
-    "memory": "remote_memory_log:RemoteLog",
     "redis": "dedup.stores.redis_log:RedisLog",
     "unix": "dedup.stores.redis_log:RedisLog",
     "postgresql": "dedup.stores.postgres_log:PostgresLog",

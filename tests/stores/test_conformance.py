@@ -61,7 +61,7 @@ def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
 
 
 def test_lost_and_late_messages_have_nobody_wait(tmp_path):
-    server = SERVERS["memory"](tmp_path)
+    server = SERVERS["redis"](tmp_path)
     try:
         result = played(server, tmp_path / "round", "lost and late messages")
     finally:
@@ -73,7 +73,7 @@ def test_lost_and_late_messages_have_nobody_wait(tmp_path):
 @pytest.mark.parametrize("fault", sampled(FOUND, "drop_for_open_claims", "ignore_losses"))
 def test_planted_faults_are_found(tmp_path, fault):
     plan, kind = FOUND[fault]
-    server = SERVERS["memory"](tmp_path)
+    server = SERVERS["redis"](tmp_path)
     try:
         result = play(plan.with_fault(fault), server, tmp_path / "round", seed=1)
     finally:

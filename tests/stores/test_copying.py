@@ -16,10 +16,10 @@ from test_log import IDENTITY, SERVERS, Process
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import unpack_items
-from dedup.sqlite_file import LedgerError, LedgerInUseError
 from dedup.stores import copying
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
 from dedup.stores.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.ledger_file import LedgerError, LedgerInUseError
 from dedup.stores.log import Joined
 from dedup.stores.reader import LedgerReader
 

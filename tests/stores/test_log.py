@@ -15,15 +15,14 @@ from memory_log import MemoryLog, MemoryServer, Server
 from postgres_server import PostgresLogServer
 from record_columns import items_of
 from redis_server import RedisLogServer
-from remote_memory_log import RemoteMemoryServer
 from sqlite_server import SqliteServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
-from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
 from dedup.stores.known_pages import KnownPages
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
     LEASE,
     MOST_ENTRIES,
@@ -38,16 +37,13 @@ from dedup.stores.log_client import Replay
 LOGS = {
     "memory": MemoryServer,
     "redis": RedisLogServer,
-    "remote memory": RemoteMemoryServer,
     "sqlite": SqliteServer,
     "PostgreSQL": PostgresLogServer,
 }
 """The servers by name."""
 SERVERS = [
-    # What only tests have, and what takes longest, is tried where there is time.
-    pytest.param(
-        kind, id=name, marks=[pytest.mark.slow] * (name in ("remote memory", "PostgreSQL"))
-    )
+    # What takes longest is tried where there is time.
+    pytest.param(kind, id=name, marks=[pytest.mark.slow] * (name == "PostgreSQL"))
     for name, kind in LOGS.items()
 ]
 
@@ -290,46 +286,6 @@ async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
     assert await again.join(job="a job") == Joined(killed.run, True, False, 0)
 
 
-async def test_who_joins_is_told_how_far_the_log_had_come(place):
-    first = await joined(place)
-    await first.store(record(1))
-    second = Process(place.log())
-    await second.log.open()
-    assert await second.join() == Joined(first.run, False, False, 2)
-    assert (await second.join()).position == 2
-    await second.claim(record(2))
-    assert (await Process(second.log).join()).position == 3
-    for process in (first, second):
-        await process.log.leave(process.owner, "finished", None, [])
-
-
-async def test_a_job_that_goes_on_is_told_how_far_the_log_had_come_when_it_began(place):
-    other = await joined(place)
-    await other.store(record(1))
-    for number in (2, 3, 4):
-        process = Process(place.log())
-        await process.log.open()
-        joining = await process.join(job="a job")
-        assert joining == Joined(other.run, number > 2, False, 2)
-        await process.store(record(number))
-        await process.log.leave(process.owner, "shutdown", None, [])
-    positions = [row.position for row in await other.log.crawls()]
-    assert positions == [0, 2, 2, 2]
-    last = await joined(place, job="a job")
-    await last.log.leave(last.owner, "finished", None, [])
-    joining = await Process(last.log).join(job="a job")
-    assert joining == Joined(other.run, False, False, 8)
-
-
-async def test_others_share_the_run_of_a_job_that_goes_on(place):
-    job = await joined(place, job="a job")
-    await job.log.leave(job.owner, "shutdown", None, [])
-    other = await joined(place)
-    await other.log.leave(other.owner, "finished", None, [])
-    await joined(place, job="a job")
-    assert (await joined(place)).run == job.run < other.run
-
-
 async def test_resetting_forgets_all(place):
     process = await joined(place)
     [[number, serial]] = await process.claim(record(1))
@@ -361,32 +317,7 @@ async def test_nothing_is_reset_while_somebody_takes_part(place):
     assert len(await events(later.log)) == 2
 
 
-async def test_nothing_is_reset_by_a_job_that_goes_on(place):
-    process = await joined(place, job="a job")
-    await process.store(record(1))
-    await process.log.leave(process.owner, "shutdown", None, [])
-    again = await joined(place, job="a job", reset=True)
-    assert again.run == process.run
-    assert len(await events(again.log)) == 2
-
-
-async def test_resetting_where_nothing_is(place):
-    process = Process(place.log())
-    await process.log.open()
-    await process.join(reset=True)
-    assert await process.store(record(1)) == [1]
-
-
 # Exchanges.
-
-
-async def test_positions_count_from_one_in_the_order_of_the_requests(place):
-    first, second = await joined(place), await joined(place)
-    assert (await first.exchange([record(1), record(2)])).made == [1, 2]
-    assert (await second.exchange([record(3)])).made == [3]
-    assert (await first.exchange()).made == []
-    assert (await first.exchange([record(4)])).made == [4]
-    assert [event.record for event in await events(second.log)] == [record(n) for n in range(1, 5)]
 
 
 async def test_a_request_appends_commits_releases_preferred_keys_and_claims_in_this_order(place):
@@ -492,30 +423,6 @@ async def test_commits_and_releases_of_claims_that_are_not_open_append_nothing(p
     assert await events(process.log) == before
 
 
-async def test_a_claim_is_named_by_its_owner_too(place):
-    process, other = await joined(place), await joined(place)
-    [claim] = await process.claim(record(1))
-    assert (await other.exchange(commits=[claim])).lost == [claim[1]]
-    assert (await other.exchange(releases=[claim])).lost == []
-    assert (await process.exchange(commits=[claim])).lost == []
-
-
-async def test_one_claim_twice_in_a_request_ends_once(place):
-    process = await joined(place)
-    [claim] = await process.claim(record(1))
-    answer = await process.exchange(commits=[claim, claim], releases=[claim])
-    assert answer.lost == [claim[1]]
-    assert await events(process.log) == [Claimed(record(1), 1), Committed(1)]
-
-
-async def test_a_commit_that_is_sent_twice_is_lost_and_the_log_has_it(place):
-    process = await joined(place)
-    claims = await process.claim(record(1))
-    for lost in ([], [1], [1]):
-        assert (await process.exchange(commits=claims)).lost == lost
-    assert await events(process.log) == [Claimed(record(1), 1), Committed(1)]
-
-
 async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
     process = await joined(place)
     [claim] = await process.claim(record(1))
@@ -537,16 +444,6 @@ async def test_turns_are_those_of_an_owner_and_may_leap(place):
     first._turn = 1_000_000
     assert (await first.exchange([record(1)])).made == [1]
     assert (await second.exchange([record(2)])).made == [2]
-
-
-async def test_a_turn_is_late_on_another_connection_too(place):
-    process = await joined(place)
-    late = process.request([record(1)])
-    await process.exchange()
-    other = place.log()
-    await other.open()
-    with pytest.raises(LedgerError):
-        await other.exchange(late)
 
 
 # Leases.
@@ -651,15 +548,6 @@ async def test_leaving_ends_the_lease_and_releases_the_own_open_claims(place):
     assert await other.log.expire([(5, other.owner, 1)]) > 0
     await other.log.leave(other.owner, "finished", None, [])
     assert await place.log().open() == Found(IDENTITY, False)
-
-
-async def test_leaving_twice_changes_nothing_more(place):
-    process = await joined(place)
-    await process.claim(record(1))
-    for _ in range(2):
-        await process.log.leave(process.owner, "finished", {"a": 1}, [("http://a/", None, "b")])
-    assert len(await events(process.log)) == 2
-    assert len(await process.log.crawls()) == 1
 
 
 # Reading.
@@ -796,14 +684,6 @@ async def test_pages_are_told_by_their_numbers(place):
         assert await log.pages([99, 1]) == {1: full}
 
 
-@pytest.mark.slow
-async def test_thousands_of_pages_are_told_at_once(place):
-    process = await joined(place)
-    await process.exchange([record(number) for number in range(1, 9001)])
-    pages = await process.log.pages(range(1, 20_000))
-    assert pages == {number: record(number) for number in range(1, 9001)}
-
-
 async def test_any_key_and_scope_is_kept(place):
     texts = [*STRANGE.values()]
     if not place.server.keeps_any_text:  # it is read by tools that know Unicode only
@@ -856,16 +736,6 @@ async def test_crawls_are_told_the_oldest_first(place):
         ),
     ]  # fmt: skip
     assert before - 60 < rows[0].started <= rows[1].started <= rows[1].finished < before + 60
-
-
-async def test_a_job_that_goes_on_has_a_row_for_each_process(place):
-    for reason in ("shutdown", "finished"):
-        process = await joined(place, job="a job")
-        await process.log.leave(process.owner, reason, None, [])
-    rows = await process.log.crawls()
-    assert [(row.run, row.reason) for row in rows] == [
-        (process.run, "shutdown"), (process.run, "finished")
-    ]  # fmt: skip
 
 
 async def test_a_later_duplicate_for_a_page_and_key_takes_the_place_of_an_earlier_one(place):

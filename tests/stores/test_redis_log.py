@@ -12,12 +12,12 @@ import pytest
 from open_logs import Logs
 from proxy import Proxy
 from redis_server import free_port, redis_server
-from test_log import IDENTITY, Process, all_entries, collected, events, record
+from test_log import IDENTITY, Process, collected, events, record
 
 from dedup.record import Claimed, Committed
-from dedup.sqlite_file import LedgerError
-from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
-from dedup.stores.log import FORMAT, MOST_ENTRIES, Found, Request
+from dedup.stores.base import DuplicateNote, StoreDownError
+from dedup.stores.ledger_file import LedgerError
+from dedup.stores.log import FORMAT, Found
 from dedup.stores.redis_log import RedisLog
 
 QUICK = 0.5
@@ -196,17 +196,6 @@ async def test_a_socket_of_the_file_system_is_as_good(server, logs):
     assert await events(logs(server.url)) == [Claimed(record(1), 1), Committed(1)]
 
 
-async def test_namespaces_and_databases_are_apart(server, logs):
-    urls = [f"{server.url}?namespace=a", f"{server.url}?namespace=b", server.url[:-1] + "1"]
-    for url in urls:
-        log = logs(url)
-        assert await log.open() is None
-        process = await logs.joined(url)
-        assert (await process.claim(record(1)))[0] == (1, 1)
-    with server.client() as client:
-        assert {key[: key.index(b"}")] for key in client.keys("*")} == {b"{dedup:a", b"{dedup:b"}
-
-
 @pytest.mark.slow
 async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
     command = (
@@ -271,21 +260,6 @@ async def test_another_node_of_a_cluster_names_the_one_that_keeps_the_namespace(
 # What fails, and what then holds.
 
 
-async def test_a_request_whose_answer_is_lost_was_done_once(server, logs):
-    async with Proxy(server.port) as proxy:
-        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
-        [claim] = await process.claim(record(1))
-        proxy.is_cut = True
-        await down(process.exchange([record(2)], commits=[claim]))
-        proxy.is_cut = False
-        answer = await process.exchange(commits=[claim])
-        assert answer.lost == [claim[1]]
-        assert [entry.event for entry in answer.entries] == [
-            Claimed(record(1), 1), Committed(1), Claimed(record(2), 3)
-        ]  # fmt: skip
-        await process.log.close()
-
-
 async def test_no_step_is_done_twice_when_answers_are_lost(server, logs):
     async with Proxy(server.port) as proxy:
         process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
@@ -322,21 +296,6 @@ async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
 
 
 @pytest.mark.slow
-async def test_an_answer_that_comes_late_is_nobodys(own_server, logs):
-    process = await logs.joined(own_server.url, timeout=QUICK)
-    await process.store(record(1))
-    own_server.signal(signal.SIGSTOP)
-    try:
-        for step in (process.exchange([record(2)]), process.log.pages([1]), process.log.crawls()):
-            await down(step, "did not answer")
-    finally:
-        own_server.signal(signal.SIGCONT)
-    assert await process.log.pages([1]) == {1: record(1)}
-    assert [row.spider for row in await process.log.crawls()] == ["test"]
-    assert (await process.exchange([record(3)])).made in ([3], [4])
-
-
-@pytest.mark.slow
 async def test_no_step_waits_longer_than_the_timeout(own_server, logs):
     process = await logs.joined(own_server.url, timeout=QUICK)
     [(number, serial)] = await process.claim(record(1))
@@ -360,25 +319,6 @@ async def test_no_step_waits_longer_than_the_timeout(own_server, logs):
             assert loop.time() - start < 2 * QUICK
     finally:
         own_server.signal(signal.SIGCONT)
-
-
-async def test_what_was_acknowledged_survives_the_server_if_that_is_killed(logs):
-    with redis_server(appendfsync="no") as server:
-        process = await logs.joined(server.url)
-        [stored, opened] = await process.claim(record(1), record(2))
-        note = DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)
-        await process.exchange(commits=[stored], duplicates=[note])
-        await process.log.leave(b"another!", "finished", {"a": 1}, [("http://a/", None, "a")])
-        before = await all_entries(process.log)
-        server.kill()
-        await down(process.exchange())
-        server.start()
-        assert await all_entries(process.log) == before
-        assert await logs(server.url).open() == Found(IDENTITY, True)
-        assert await collected(process.log.duplicates()) == [(process.run, note)]
-        with pytest.raises(LedgerError, match="too late"):
-            await process.log.exchange(Request(process.owner, 1, process.run, 0))
-        assert (await process.exchange(commits=[opened])).lost == []
 
 
 async def test_those_who_take_part_go_on_with_a_server_that_has_forgotten_all(own_server, logs):
@@ -462,20 +402,6 @@ async def test_a_server_that_is_busy_is_down_until_it_is_free(logs):
         await process.exchange()
 
 
-@pytest.mark.slow
-async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
-    process = await logs.joined(server.url)
-    claims = [record(number) for number in range(MOST_ENTRIES + 1)]
-    await process.claim(*claims)
-    snapshot = process.log.snapshot()
-    assert len(list(await anext(snapshot))) == MOST_ENTRIES
-    with server.client() as client:
-        client.ltrim("{dedup:dedup}:log", 0, 9000)
-    await process.claim(*claims)
-    with pytest.raises(HistoryChangedError, match="lost what it had while it was read"):
-        await anext(snapshot)
-
-
 async def test_what_nobody_of_us_wrote_is_told(server, logs):
     process = await logs.joined(server.url)
     log = process.log
@@ -506,15 +432,3 @@ async def test_many_notes_are_each_told_once(server, logs):
     await process.exchange(duplicates=notes)
     found = await collected(process.log.duplicates())
     assert sorted(found) == [(process.run, note) for note in sorted(notes)]
-
-
-async def test_closing_ends_all_connections(server, logs):
-    with server.client() as client:
-        before = client.info("clients")["connected_clients"]
-        process = await logs.joined(server.url)
-        await asyncio.gather(*(process.log.entries(0) for _ in range(5)))
-        assert client.info("clients")["connected_clients"] > before
-        await process.log.close()
-        async with asyncio.timeout(10):
-            while client.info("clients")["connected_clients"] > before:
-                await asyncio.sleep(0.01)

@@ -8,9 +8,9 @@ from ledgers import add, joined, publish, record
 
 from dedup.methods import SimHash
 from dedup.record_field import FieldRecord, MadeWith, digest_of_identity, to_field
-from dedup.sqlite_file import LedgerError
 from dedup.stores import LedgerInUseError
 from dedup.stores.edit import restoring
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import LedgerReader
 
 OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}

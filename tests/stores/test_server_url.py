@@ -6,7 +6,7 @@ import traceback
 import pytest
 from cases import each
 
-from dedup.sqlite_file import LedgerError
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.postgres_log import PostgresLog
 from dedup.stores.redis_log import RedisLog
 from dedup.stores.server_url import ServerUrl, open_log, without_secrets

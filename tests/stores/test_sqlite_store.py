@@ -1,14 +1,10 @@
 """The ledger's file: what it keeps, and what it refuses."""
 
-import os
 import random
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -74,16 +70,6 @@ def test_news_are_written_wholly_or_not_at_all(path):
         assert numbers(ledger) == []
 
 
-def test_a_changed_page_takes_the_place_of_its_earlier_self(path):
-    filled(path, 1, 2)
-    with closing(opened(path)) as ledger:
-        add(ledger, record(3, "http://a/1"), [1])
-        publish(ledger)
-    with closing(opened(path)) as ledger:
-        assert numbers(ledger) == [2, 3]
-    assert query(path, "SELECT id, replaced_by FROM pages WHERE ended IS NOT NULL") == [(1, 3)]
-
-
 def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
     with closing(opened(path, job="/job")) as ledger:
         add(ledger, record(1))
@@ -96,30 +82,6 @@ def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
     with closing(opened(path, job="/job")) as ledger:
         assert (ledger.is_resumed, ledger.run) == (False, 2)
         assert len(earlier(ledger, "http://a/1")) == 1
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_items_of_one_page_are_not_all_read_for_each_of_them(tmp_path):
-    random_bytes, method = random.Random(1).randbytes, SimHash()
-
-    def seconds_of_a_second_crawl(name, keys):
-        records = [
-            PageRecord(f"http://a/{number % keys}", "", 100, random_bytes(16), random_bytes(8))
-            for number in range(1000)
-        ]
-        for _ in range(2):
-            with closing(opened(tmp_path / name)) as ledger:
-                detector = Detector(method, store=ledger, several_a_key=True)
-                finished(detector.load())
-                start = process_time()
-                kinds = [detector.judge(record).kind for record in records]
-                seconds = process_time() - start
-                publish(ledger)
-        assert set(kinds) == {Kind.UNCHANGED}
-        return seconds
-
-    assert seconds_of_a_second_crawl("one", 1) < 40 * seconds_of_a_second_crawl("many", 1000)
 
 
 @pytest.mark.parametrize("reason", ["shutdown", "closespider_timeout"])
@@ -207,33 +169,12 @@ def test_another_identity_is_refused_and_the_differences_are_named(path):
     filled(path, 2)  # it is unlocked, and unchanged
 
 
-def test_one_crawl_at_a_time_and_the_holder_is_named(path):
-    with closing(opened(path)), pytest.raises(LedgerError, match=f"process {os.getpid()} on "):
-        SqliteStore(path, IDENTITY)
-    opened(path).close()
-
-
-def test_a_killed_holder_does_not_bar_the_next_crawl(path):
-    script = (
-        "import os, signal, sys; from dedup.stores import SqliteStore, finished;"
-        f"finished(SqliteStore(sys.argv[1], {IDENTITY!r}).join('test')); os.kill(os.getpid(), 9)"
-    )
-    assert subprocess.run([sys.executable, "-c", script, str(path)], timeout=30).returncode == -9
-    opened(path).close()
-
-
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
     with pytest.raises(LedgerError, match=f"{path} is (damaged|not a ledger)"):
         SqliteStore(path, IDENTITY)
     assert path.read_bytes() == content
-
-
-def test_another_programs_database_is_refused(path):
-    query(path, "CREATE TABLE pages (id)")
-    with pytest.raises(LedgerError, match="not a ledger of scrapy-dedup"):
-        SqliteStore(path, IDENTITY)
 
 
 @pytest.mark.parametrize("version", [1, 2, 5, 11])
@@ -313,15 +254,6 @@ def test_damage_at_random_places_is_an_error_or_harmless(path):
     assert refused > 10
 
 
-def test_a_file_that_is_taken_away_meanwhile_is_not_written(path):
-    with closing(opened(path)) as ledger:
-        add(ledger, record(1))
-        batch = ledger.take_news()
-        path.rename(f"{path}.away")
-        with pytest.raises(LedgerError, match="moved or removed"):
-            finished(ledger.exchange([], batch))
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_the_sketches_of_every_method_come_back(path, name):
     method = METHODS[name]()
@@ -378,23 +310,6 @@ def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
         publish(ledger)
     rows = query(path, "SELECT distance FROM matches ORDER BY url")
     assert rows == [(0.5,), (0.5,), (3.0,), (1.0,)]
-
-
-def test_pages_of_many_scopes_come_back_each_into_its_own(path):
-    method = SimHash()
-    with closing(opened(path)) as ledger:
-        detector = Detector(method, store=ledger)
-        for scope in ("one", "other"):
-            page = PageRecord("", "", 100, bytes(16), method.to_bytes(7))
-            assert detector.judge(page.under(f"http://{scope}/", scope)).kind is Kind.NEW
-        publish(ledger)
-    with closing(opened(path)) as ledger:
-        detector = Detector(method, store=ledger)
-        finished(detector.load())
-        near = PageRecord("", "", 100, bytes(15) + b"1", method.to_bytes(6))
-        assert detector.judge(near.under("http://x/", "other")).original == "http://other/"
-        assert detector.judge(page.under("http://y/", "one")).original == "http://one/"
-        assert detector.judge(page.under("http://z/", "third")).kind is Kind.NEW
 
 
 def said(detector, pages):

@@ -9,12 +9,11 @@ from contextlib import closing
 import ledgers
 import pytest
 
-from dedup.ledger_lock import lock, lock_to_share, open_alone
-from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
+from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError
+from dedup.stores.ledger_lock import lock, lock_to_share, open_alone
 from dedup.stores.reader import LedgerReader
-from dedup.stores.sqlite import KIND
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 
@@ -40,7 +39,7 @@ def urls_in(path):
 
 
 def test_a_lock_goes_where_nothing_was_made(tmp_path):
-    file = SqliteFile(tmp_path / "folder" / "pages.sqlite", KIND)
+    file = LedgerFile(tmp_path / "folder" / "pages.sqlite")
     with lock(file):
         assert [path.name for path in file.path.parent.iterdir()] == ["pages.sqlite.lock"]
         with pytest.raises(LedgerInUseError, match="is in use: one crawl at a time"), lock(file):
@@ -50,7 +49,7 @@ def test_a_lock_goes_where_nothing_was_made(tmp_path):
 
 def test_who_waits_for_a_lock_that_goes_takes_the_next_one(tmp_path):
     """Else one who waited for the file that was removed would be beside one with a new file."""
-    file = SqliteFile(tmp_path / "pages.sqlite", KIND)
+    file = LedgerFile(tmp_path / "pages.sqlite")
     sharing = lock_to_share(file)
     with ThreadPoolExecutor() as threads:
         with lock(file):
@@ -63,13 +62,13 @@ def test_who_waits_for_a_lock_that_goes_takes_the_next_one(tmp_path):
 
 
 def test_a_file_that_is_opened_alone_is_made_and_stays_locked(path):
-    with open_alone(SqliteFile(path, KIND), IDENTITY) as file:
-        assert SqliteFile(path, KIND).identity(file) == IDENTITY
-        with pytest.raises(LedgerInUseError), lock(SqliteFile(path, KIND)):
+    with open_alone(LedgerFile(path), IDENTITY) as file:
+        assert LedgerFile(path).identity(file) == IDENTITY
+        with pytest.raises(LedgerInUseError), lock(LedgerFile(path)):
             pass
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         file.execute("SELECT 1")
-    with lock(SqliteFile(path, KIND)):
+    with lock(LedgerFile(path)):
         assert path.exists()
 
 
@@ -95,7 +94,7 @@ def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path, sou
 
 
 def test_those_who_share_a_file_bar_who_would_have_it_alone(path):
-    file = SqliteFile(path, KIND)
+    file = LedgerFile(path)
     with lock_to_share(file, IDENTITY), lock_to_share(file):
         told = "by processes that share it: one crawl at a time"
         with pytest.raises(LedgerInUseError, match=told), lock(file):
@@ -105,21 +104,11 @@ def test_those_who_share_a_file_bar_who_would_have_it_alone(path):
 
 
 def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monkeypatch):
-    monkeypatch.setattr("dedup.ledger_lock._SECONDS_TO_WAIT", 0.1)
-    file = SqliteFile(path, KIND)
+    monkeypatch.setattr("dedup.stores.ledger_lock._SECONDS_TO_WAIT", 0.1)
+    file = LedgerFile(path)
     with (
         open_alone(file, IDENTITY),
         pytest.raises(LedgerInUseError, match="that crawl does not share it"),
         lock_to_share(file),
-    ):
-        pass
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
-    (tmp_path / "file").touch()
-    file = SqliteFile(tmp_path / "file" / "pages.sqlite", KIND)
-    with (
-        pytest.raises(LedgerError, match=r"cannot be created or locked .*; use another"),
-        lock(file),
     ):
         pass

@@ -3,14 +3,35 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 _SQLITE = b"SQLite format 3\0"
 _SECONDS_TO_WAIT = 10.0
+_APPLICATION_ID = 0x64656475  # "dedu"
+_VERSION = 10
+_SCHEMA = Path(__file__).with_name("schema.sql")
+# SQL that makes a file of an earlier version one of the next.
+_UPGRADES = {
+    # Nobody knows what the items of its pages say: so each is stored once more. Nor what else the
+    # pages were made of that had such a scope.
+    7: f"""
+        ALTER TABLE pages ADD COLUMN items BLOB NOT NULL DEFAULT x'';
+        UPDATE pages SET ended = unixepoch() WHERE ended IS NULL AND instr(scope, char(31));
+        DROP VIEW duplicates;
+        CREATE VIEW {_SCHEMA.read_text("utf-8").partition("CREATE VIEW")[2]}
+    """,
+    # Of a title that was one digest, nobody knows the segments: it is one of no others.
+    8: """
+        UPDATE pages SET evidence =
+            CAST(substr(evidence, 1, 25) || zeroblob(8) || substr(evidence, 26) AS BLOB);
+    """,
+    # Half of the values of its items would be taken for marks.
+    9: "UPDATE pages SET items = x'';",
+}
+REMEDY = "use another file (DEDUP_INDEX)"
 # The files that SQLite keeps beside a database. It takes any files of these names for its own.
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 
@@ -23,26 +44,6 @@ class LedgerInUseError(LedgerError):
     """Another process uses the ledger."""
 
 
-@dataclass(frozen=True)
-class LedgerType:
-    """A type of ledger: its marks in the SQLite file, and its words in messages.
-
-    *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
-    that is both noun and verb. *memory*: what was done with its pages, a participle.
-    *remedy*: how to use another file. *upgrades*: SQL that makes a file of an earlier version one
-    of the next, by the earlier one.
-    """
-
-    name: str
-    application_id: int
-    version: int
-    schema: Path
-    user: str
-    memory: str
-    remedy: str
-    upgrades: Mapping[int, str] = field(default_factory=dict)
-
-
 def is_sqlite(path: Path) -> bool:
     """Return whether a file starts like a SQLite file; raises OSError if it cannot be read.
 
@@ -53,15 +54,14 @@ def is_sqlite(path: Path) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-class SqliteFile:
-    """The file of a ledger of some *kind*; it need not exist yet."""
+class LedgerFile:
+    """The file of a ledger; it need not exist yet."""
 
-    def __init__(self, path: str | os.PathLike[str], kind: LedgerType) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """Resolve links in *path*; raises LedgerError for a broken link."""
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a broken link; is its disk mounted?")
         self.path = Path(path).resolve()
-        self.kind = kind
 
     def make(self, identity: Mapping[str, Any]) -> None:
         """Make the file with *identity* if it is missing; the caller must hold the lock."""
@@ -70,13 +70,13 @@ class SqliteFile:
                 self.lay_out(empty, identity)
 
     def lay_out(self, file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
-        """Make the tables of this kind in *file*, an empty database."""
+        """Make the tables in *file*, an empty database."""
         with file:
             # In one transaction: each of its own would wait for the disk.
-            file.executescript(f"BEGIN;\n{self.kind.schema.read_text('utf-8')}")
+            file.executescript(f"BEGIN;\n{_SCHEMA.read_text('utf-8')}")
             file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
-            file.execute(f"PRAGMA application_id = {self.kind.application_id}")
-            file.execute(f"PRAGMA user_version = {self.kind.version}")
+            file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            file.execute(f"PRAGMA user_version = {_VERSION}")
 
     @contextmanager
     def replacement(self) -> Iterator[sqlite3.Connection]:
@@ -167,25 +167,25 @@ class SqliteFile:
         if not self.path.stat().st_size:
             raise self.damage_error(sqlite3.DatabaseError("it is empty"))
         [application_id] = file.execute("PRAGMA application_id").fetchone()
-        if application_id != self.kind.application_id:
-            raise LedgerError(f"{self.path} is not a {self.kind.name}; {self.kind.remedy}")
+        if application_id != _APPLICATION_ID:
+            raise LedgerError(f"{self.path} is not a ledger of scrapy-dedup; {REMEDY}")
         [version] = file.execute("PRAGMA user_version").fetchone()
-        is_earlier = version in self.kind.upgrades
-        if version != self.kind.version and not (is_earlier and accepts_earlier):
-            remedy = f"{self.kind.remedy}, or remove this one"
+        is_earlier = version in _UPGRADES
+        if version != _VERSION and not (is_earlier and accepts_earlier):
+            remedy = f"{REMEDY}, or remove this one"
             if is_earlier:
                 remedy = f"dedup ledger {self.path} -o NEW makes one of it; or {remedy}"
             raise LedgerError(
                 f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
-                f"{self.kind.version}; {remedy}"
+                f"{_VERSION}; {remedy}"
             )
 
     def upgrade(self, file: sqlite3.Connection) -> None:
         """Make *file* one of this version, if it is of an earlier one."""
         [version] = file.execute("PRAGMA user_version").fetchone()
-        for earlier in range(version, self.kind.version):
-            file.executescript(self.kind.upgrades[earlier])
-        file.execute(f"PRAGMA user_version = {self.kind.version}")
+        for earlier in range(version, _VERSION):
+            file.executescript(_UPGRADES[earlier])
+        file.execute(f"PRAGMA user_version = {_VERSION}")
 
     def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
         """Return the settings that the ledger was made with; *file* is a connection to it."""
@@ -210,33 +210,13 @@ class SqliteFile:
         """Return the error that says that the file is damaged and what to do."""
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return LedgerError(
-                f"{self.path} is not a {self.kind.name}: it is not a SQLite file, or its "
-                f"beginning is damaged; {self.kind.remedy}"
+                f"{self.path} is not a ledger of scrapy-dedup: it is not a SQLite file, or its "
+                f"beginning is damaged; {REMEDY}"
             )
         return LedgerError(
             f"{self.path} is damaged ({error}). Put a copy of it back, or move it away and "
-            f"{self.kind.user} anew: nothing but the memory of what was {self.kind.memory} is "
-            "lost with it"
+            "crawl anew: nothing but the memory of what was stored is lost with it"
         )
-
-
-def _show(identity: Mapping[str, Any], name: str) -> str:
-    return repr(identity[name]) if name in identity else "missing"
-
-
-def differences(
-    there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
-) -> Iterator[str]:
-    """Yield the differences of two identities in *names*, without showing secrets."""
-    for name in names:
-        old, new = there.get(name), here.get(name)
-        if old == new and (name in there) == (name in here):
-            continue
-        if name != "secret":
-            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
-        else:
-            here_is = "another" if old and new else "one" if new else "none"
-            yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"
 
 
 def _remove(path: Path, *ends: str) -> None:

@@ -9,16 +9,16 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores.ledger_file import REMEDY, LedgerError, LedgerFile, LedgerInUseError
 
 _SECONDS_TO_WAIT = 10.0
 
 
 @contextmanager
-def open_alone(file: SqliteFile, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
+def open_alone(file: LedgerFile, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
     """Lock *file*, make it with *identity* if it is missing, and yield a connection to it.
 
-    Raises LedgerError as `lock` and `SqliteFile.connect` do.
+    Raises LedgerError as `lock` and `LedgerFile.connect` do.
     """
     with lock(file):
         file.make(identity)
@@ -27,7 +27,7 @@ def open_alone(file: SqliteFile, identity: Mapping[str, Any]) -> Iterator[sqlite
 
 
 @contextmanager
-def lock(file: SqliteFile) -> Iterator[None]:
+def lock(file: LedgerFile) -> Iterator[None]:
     """Hold the lock that is required to write or replace *file*: nobody else uses it.
 
     Creates the folder if it is missing. Raises LedgerInUseError if others use the file, alone or
@@ -42,12 +42,12 @@ def lock(file: SqliteFile) -> Iterator[None]:
                     with suppress(OSError):
                         os.unlink(path)
     except _HeldError as error:
-        rest = f"one {file.kind.user} at a time; wait for it, or {file.kind.remedy}"
+        rest = f"one crawl at a time; wait for it, or {REMEDY}"
         raise LedgerInUseError(f"{file.path} is in use{_holder(file)}: {rest}") from error
 
 
 @contextmanager
-def lock_to_share(file: SqliteFile, identity: Mapping[str, Any] | None = None) -> Iterator[None]:
+def lock_to_share(file: LedgerFile, identity: Mapping[str, Any] | None = None) -> Iterator[None]:
     """Hold the lock of those who share *file*: meanwhile, nobody uses it alone.
 
     A file that is missing is made with *identity*, if that is given. Waits for others who make it.
@@ -64,8 +64,8 @@ def lock_to_share(file: SqliteFile, identity: Mapping[str, Any] | None = None) -
             yield
     except _HeldError as error:
         raise LedgerInUseError(
-            f"{file.path} is in use{_holder(file)}: that {file.kind.user} does not share it; wait "
-            f"for it, have it share the file, or {file.kind.remedy}"
+            f"{file.path} is in use{_holder(file)}: that crawl does not share it; wait "
+            f"for it, have it share the file, or {REMEDY}"
         ) from error
 
 
@@ -74,7 +74,7 @@ class _HeldError(Exception):
 
 
 @contextmanager
-def _locked(file: SqliteFile, begin: str, seconds: float) -> Iterator[Path]:
+def _locked(file: LedgerFile, begin: str, seconds: float) -> Iterator[Path]:
     """Hold the lock, waiting for it at most *seconds*, and yield its file.
 
     Raises _HeldError or LedgerError.
@@ -114,12 +114,12 @@ def _take(path: Path, begin: str, seconds: float) -> sqlite3.Connection | None:
     return None
 
 
-def _creation_error(file: SqliteFile, error: Exception) -> LedgerError:
+def _creation_error(file: LedgerFile, error: Exception) -> LedgerError:
     reason = getattr(error, "strerror", None) or str(error)
-    return LedgerError(f"{file.path} cannot be created or locked ({reason}); {file.kind.remedy}")
+    return LedgerError(f"{file.path} cannot be created or locked ({reason}); {REMEDY}")
 
 
-def _holder(file: SqliteFile) -> str:
+def _holder(file: LedgerFile) -> str:
     """Return the words for whoever uses *file*, "" if it is not known."""
     with suppress(_HeldError), _locked(file, "BEGIN", 0.0):
         return " by processes that share it"

@@ -11,9 +11,9 @@ from pathlib import Path
 import ledgers
 import pytest
 
-from dedup.sqlite_file import LedgerError
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import LedgerReader
 
 pytestmark = pytest.mark.slow  # many processes
@@ -40,10 +40,10 @@ def stored(path):
 
 def process(script, *arguments):
     """Run *script* in a process of its own, with the functions above; it prints JSON, if any."""
-    script = f"import os, sys; from test_sqlite_file import *\n{script}"
+    script = f"import os, sys; from test_ledger_file import *\n{script}"
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (TESTS, TESTS.parent)))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (TESTS, *TESTS.parents[:2])))},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode in (0, -9), done.stderr
