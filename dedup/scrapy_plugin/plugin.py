@@ -203,21 +203,15 @@ class Extension:
         engine = self._crawler.engine
         if self.canonicals and engine and engine.scheduler is not None:
             self.canonicals.watch(engine.scheduler)
-        if self.canonicals and "DownloaderMiddleware" not in self._components:
-            logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
-                           "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
-        for setting, component in (
-            ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
-            ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware"),
-            ("ITEM_PIPELINES", "ItemPipeline"),
+        for setting, component, is_needed in (
+            ("SPIDER_MIDDLEWARES", "SpiderMiddleware", True),
+            ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware", True),
+            ("ITEM_PIPELINES", "ItemPipeline", True),
+            ("DOWNLOADER_MIDDLEWARES", "DownloaderMiddleware", self.canonicals),
+            ("SCHEDULER_PRIORITY_QUEUE", "PreferenceQueue", self.settings.prefer),
         ):
-            if component not in self._components:
+            if is_needed and component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
-        if self.settings.prefer and "PreferenceQueue" not in self._components:
-            logger.warning(
-                "DEDUP_PREFER orders no requests: the scheduler does not use "
-                "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
-            )
 
     async def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         """Export *item*, which has passed the pipelines."""

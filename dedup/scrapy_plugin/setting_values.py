@@ -1,6 +1,5 @@
 """The values of settings: what is accepted, what becomes of it, and what the report shows."""
 
-import logging
 import math
 import os
 import pickle
@@ -167,16 +166,8 @@ def _alternatives(choices: Sequence[str]) -> str:
     return " or ".join(map(repr, choices))
 
 
-def _parse_log_level(value: Any) -> str:
-    levels = logging.getLevelNamesMapping()
-    is_number = str(value).isdecimal()
-    level = logging.getLevelName(int(value)) if is_number else str(value).upper()
-    if level not in levels:
-        raise ValueError(f"must be {_alternatives(tuple(levels))}, got {value!r}")
-    return level
-
-
-LOG_LEVEL = Setting("INFO", _parse_log_level)
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_LEVEL = Setting("INFO", lambda value: _parse_choice(_LEVELS, str(value).upper()))
 
 
 class Revisits(NamedTuple):

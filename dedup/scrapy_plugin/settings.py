@@ -138,12 +138,12 @@ class DedupSettings:
             values["index"] = StorePlace(Path(values["job"], LEDGER_OF_A_JOB).absolute())
         result = cls(**values, shown=reader.shown)
         result._check_together()
-        result._check_fields()
         result._check_files(settings, reader)
         _warn_of_unknown(settings, reader.shown)
         return result
 
     def _check_together(self) -> None:
+        """Raise SettingError if settings exclude each other."""
         if self.workers:
             kinds.check_for_workers("DEDUP_METHOD", self.method)
             kinds.check_for_workers("DEDUP_EXTRACTOR", self.extractor)
@@ -171,18 +171,14 @@ class DedupSettings:
         ):
             if is_wrong:
                 raise SettingError(problem)
-
-    def _check_fields(self) -> None:
-        """Raise SettingError if the sketch would be written into the field of another setting."""
-        for name, fields in (
-            ("DEDUP_ITEM_FIELD", [self.item_field]),
-            ("DEDUP_FIELDS", self.fields.values()),
-            ('DEDUP_ACTION = "mark"', [MARK_FIELD] if self.action == "mark" else []),
+        for name, field in (
+            ("DEDUP_ITEM_FIELD", self.item_field),
+            *(("DEDUP_FIELDS", field) for field in self.fields.values()),
+            ('DEDUP_ACTION = "mark"', MARK_FIELD if self.action == "mark" else None),
         ):
-            if self.sketch_field and self.sketch_field in fields:
+            if field and field == self.sketch_field:
                 raise SettingError(
-                    f"DEDUP_SKETCH_FIELD and {name} both use the field {self.sketch_field!r}: give "
-                    "each its own"
+                    f"DEDUP_SKETCH_FIELD and {name} both use the field {field!r}: give each its own"
                 )
 
     def _check_files(self, settings: BaseSettings, reader: Reader) -> None:

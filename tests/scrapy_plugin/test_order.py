@@ -236,8 +236,7 @@ def test_a_queue_of_the_project_stays_and_the_log_says_so(in_scrapys_order: Any)
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     visited, result = run(versions_site(), SCHEDULER_PRIORITY_QUEUE=queue)
     assert result.messages() == [
-        "DEDUP_PREFER orders no requests: the scheduler does not use "
-        "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
+        "SCHEDULER_PRIORITY_QUEUE lacks dedup.scrapy_plugin.PreferenceQueue"
     ]
     assert visited == in_scrapys_order[0]
 
