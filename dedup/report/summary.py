@@ -59,7 +59,7 @@ class Summary:
         self._stats = stats
         self.settings = settings
         self._drops = drops
-        self._losses = losses
+        self.losses = losses
         self.texts = texts
         self.contents = contents
         self._min_tokens = min_tokens
@@ -111,8 +111,8 @@ class Summary:
             self._count(verdict, size, page)
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
             sequences = None
-            if self._losses is not None and page is not None:
-                sequences = self._losses.of_judged(verdict.kind, page.sequences)
+            if self.losses is not None and page is not None:
+                sequences = self.losses.of_judged(verdict.kind, page.sequences)
             self.events.add(verdict, url, page, sequences)
             if differences:
                 self.events.add_difference(differences, url, verdict.original)
@@ -146,15 +146,15 @@ class Summary:
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
         with self.figures_only():
-            if self._losses is not None and page.sequences:
-                self._losses.claim_begins(claim, url, page.sequences)
+            if self.losses is not None and page.sequences:
+                self.losses.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
         with self.figures_only():
-            if self._losses is not None:
-                self._losses.claim_ends(claim, self.events, is_stored=is_stored)
+            if self.losses is not None:
+                self.losses.claim_ends(claim, self.events, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -232,16 +232,25 @@ class Summary:
             ):
                 with self.figures_only():
                     figures[name] = look(self.kept, detector, self.texts)
-        if self._losses is not None:
+        if self.losses is not None:
             with self.figures_only():
-                text = figures["dropped_text"] = self._losses.result(self.events)
+                text = figures["dropped_text"] = self.losses.result(self.events)
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])
         return figures
 
+    @property
+    def halvings(self) -> int:
+        """How much of the sequences of a text is to be kept for what is lost."""
+        return self.losses.halvings if self.losses else 0
+
     def close(self) -> None:
-        """Forget the pages."""
-        self.events.close()
+        """Forget the pages and their texts."""
+        try:
+            if self.texts is not None:
+                self.texts.close()
+        finally:
+            self.events.close()
 
 
 def _content_of(

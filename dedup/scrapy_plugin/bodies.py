@@ -18,10 +18,10 @@ from scrapy.http import HtmlResponse, Response
 from dedup.lost_text import Sequences
 from dedup.page import Page, page_of_bytes
 from dedup.record import PageRecord
+from dedup.report.summary import Summary
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
-from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
 from dedup.text import to_utf8
 from dedup.workers import Pool, ReadError, Task
@@ -65,12 +65,11 @@ class BodyReader:
     """
 
     def __init__(
-        self, pool: Pool, backlog: Backlog, reporting: Reporting, states: ResponseStates
+        self, pool: Pool, backlog: Backlog, summary: Summary, states: ResponseStates
     ) -> None:
         self._backlog = backlog
         self._pool = pool
-        self._summary = reporting.summary
-        self._halvings = reporting.halvings
+        self._summary = summary
         self._states = states
         self._nbytes = 0
         self.sequences = _LastOnes[Sequences](
@@ -120,7 +119,7 @@ class BodyReader:
             packed = self._read[key] = _pack(page)
             self._nbytes += getsizeof(key) + getsizeof(packed)
             if page.sequences:
-                self.sequences.remember(key, page.sequences.thinned(self._halvings()))
+                self.sequences.remember(key, page.sequences.thinned(self._summary.halvings))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._unreadable[key] = error.cause, str(error)[:200]

@@ -1,26 +1,48 @@
-"""The end of a crawl: the last checkpoint, then the reports."""
+"""What a crawl counts for its reports, and its end: the last checkpoint, then these."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from scrapy import Spider
+from scrapy.statscollectors import StatsCollector
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.findings import findings, is_alarm, lines_of
 from dedup.report.folder import INDEX, add_to_index, write_json
 from dedup.report.html import write_html
+from dedup.report.losses import Losses
 from dedup.report.report import Report
 from dedup.report.second_look import fetch_near_misses
+from dedup.report.summary import Summary
 from dedup.report.table import as_text, log_width
+from dedup.report.texts import TextStore
+from dedup.scrapy_plugin import limits
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
+from dedup.url_advice.contents import Contents
 
 if TYPE_CHECKING:
     from dedup.scrapy_plugin.plugin import Extension
 
 logger = get_logger(__name__)
+
+
+def new_summary(settings: DedupSettings, stats: StatsCollector) -> Summary:
+    # The report is written, or the ledger keeps it; else, nobody sees more than the table.
+    has_report = bool(settings.enabled and (settings.report or settings.index.place))
+    drops = settings.action == "drop"
+    return Summary(
+        stats,
+        settings.shown,
+        drops=drops,
+        losses=Losses(drops=drops) if settings.enabled else None,
+        texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
+        contents=Contents(settings.method) if has_report else None,
+        min_tokens=settings.min_tokens,
+    )
 
 
 async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
@@ -31,7 +53,8 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
     logged.
     """
     summary, detector, checkpoints = plugin.summary, plugin.detector, plugin.checkpoints
-    texts, folder = plugin.reporting.texts, plugin.settings.report
+    texts, folder = plugin.summary.texts, plugin.settings.report
+    assert texts is not None
 
     @contextmanager
     def step(what: str) -> Iterator[None]:

@@ -21,14 +21,13 @@ from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing, StoreOutage
 from dedup.scrapy_plugin.dropped_file import DroppedFile
-from dedup.scrapy_plugin.ending import end_crawl
+from dedup.scrapy_plugin.ending import end_crawl, new_summary
 from dedup.scrapy_plugin.feed import Feed
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
-from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests import RequestSaver
@@ -103,24 +102,23 @@ class Extension:
 
     def _build(self, settings: DedupSettings, crawler: "Crawler") -> None:
         assert crawler.stats
-        self.reporting = Reporting(settings, crawler.stats)
+        summary = self.summary = new_summary(settings, crawler.stats)
         reader = PageReader(
             settings.extractor,
             settings.method,
-            with_sequences=self.reporting.losses is not None,
+            with_sequences=summary.losses is not None,
         )
         self.pool = (
             WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
             if settings.workers
             else InlinePool(reader)
         )
-        summary = self.summary = self.reporting.summary
         notices = self.notices = Notices(summary.count)
         self.feeds = Feeds(crawler, notices)
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self.pages = BodyReader(self.pool, self.backlog, self.reporting, states)
+        self.pages = BodyReader(self.pool, self.backlog, summary, states)
         self.read_ahead = ReadAhead(self.pages, states)
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
@@ -169,8 +167,8 @@ class Extension:
         if self._is_read:
             return
         await read_store(self.detector, self._crawler)
-        if self.reporting.losses and len(self.detector):
-            self.reporting.losses.expect_past()
+        if self.summary.losses and len(self.detector):
+            self.summary.losses.expect_past()
         self._is_read = True
 
     async def _join(self) -> None:
@@ -233,7 +231,7 @@ class Extension:
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         async with AsyncExitStack() as ending:  # whatever fails, the others are closed
             ending.push_async_callback(self.checkpoints.close)
-            ending.callback(self.reporting.close)
+            ending.callback(self.summary.close)
             if self.saver:
                 ending.callback(self.saver.close, reason)
             ending.callback(self.pool.close)

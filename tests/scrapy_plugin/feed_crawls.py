@@ -33,3 +33,14 @@ def run(site: dict[str, str], ledger: Any = "", **options: Any) -> Crawl:
     with served(site) as url:
         spider = spider_over(*(url + path for path in site), **attributes)
         return crawl(spider, DEDUP_INDEX=ledger, **options)
+
+
+def fill(disk: Path, room: int = 0) -> None:
+    """Fill *disk* but for *room* bytes, until its file ``filling`` is removed."""
+    filling = disk / "filling"
+    with filling.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            file.truncate(max(0, file.tell() - room))

@@ -32,10 +32,11 @@ class Reading:
         pool = InlinePool(PageReader(EXTRACTORS["trafilatura"], SimHash(), with_sequences=True))
         pool.start()
         self.counts = Counter()
-        summary = SimpleNamespace(count=self.count, record_time=lambda stage, seconds: None)
-        reporting = SimpleNamespace(summary=summary, halvings=lambda: 0)
+        summary = SimpleNamespace(
+            count=self.count, record_time=lambda stage, seconds: None, halvings=0
+        )
         states = ResponseStates(lambda *claim: None, lambda *page: None)
-        self.bodies = BodyReader(pool, Backlog(8), reporting, states)
+        self.bodies = BodyReader(pool, Backlog(8), summary, states)
 
     def count(self, name, number):
         self.counts[name] += number

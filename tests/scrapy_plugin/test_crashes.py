@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -18,6 +18,7 @@ import pytest
 import scrapy.squeues
 from cases import sampled
 from crawls import crawl, spider_over
+from feed_crawls import fill, remembered, urls_in
 from texts import article, page
 from web import served
 
@@ -111,30 +112,6 @@ def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
 
 
-def remembered(ledger: Path) -> set[str]:
-    with closing(sqlite3.connect(ledger)) as file:
-        rows = file.execute("SELECT url FROM pages WHERE ended IS NULL").fetchall()
-    return {url.rpartition("/")[2] for (url,) in rows}
-
-
-def in_feed(feed: Path) -> set[str]:
-    """The pages of all items that a reader of the feed finds; half a line is none."""
-    found = set()
-    for line in feed.read_text().splitlines():
-        with suppress(ValueError):
-            found.add(json.loads(line)["url"].rpartition("/")[2])
-    return found
-
-
-def fill(disk: Path) -> None:
-    with (disk / "filling").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(512))
-        except OSError:
-            pass
-
-
 def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path):
     """The disk is full from the third to the ninth item; then there is room again."""
     ledger, feed = small_disk / "pages.sqlite", tmp_path / "pages.jsonl"
@@ -159,7 +136,7 @@ def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path)
             DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
             ITEM_PIPELINES={Filling: 300}, FEEDS={str(feed): {"format": "jsonlines"}},
         )  # fmt: skip
-    assert len(in_feed(feed)) == 12
+    assert len(urls_in(feed)) == 12
     assert result.stats["dedup/checkpoints/failed"] > 0
     assert any("disk is full" in message for message in result.messages())
     assert len(remembered(ledger)) == 12
@@ -178,7 +155,7 @@ def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
         ):
             crawl(spider, DEDUP_INDEX=ledger)
         subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-    assert remembered(ledger) == {"1"}
+    assert remembered(ledger) == ["/1"]
 
 
 @pytest.mark.slow
@@ -204,7 +181,7 @@ def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_pat
 TEMPORARY_FILES = """
 import json, sys
 from crawls import crawl, spider_over
-from test_crashes import fill
+from feed_crawls import fill
 from pathlib import Path
 fill(Path(sys.argv[1]))
 count, url, folder = int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
@@ -235,7 +212,7 @@ def test_a_full_disk_for_temporary_files_costs_no_item(small_disk: Path, tmp_pat
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     stats = json.loads(done.stdout)
-    assert stats["item_scraped_count"] == len(in_feed(tmp_path / "feed.jsonl")) == len(site)
+    assert stats["item_scraped_count"] == len(urls_in(tmp_path / "feed.jsonl")) == len(site)
     assert len(remembered(tmp_path / "pages.sqlite")) == len(site)
     assert 0 < stats["dedup/texts_lost"] < len(site)
     assert "dedup/errors" not in stats

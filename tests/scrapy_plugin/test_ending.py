@@ -5,12 +5,13 @@ import logging
 import re
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crawls import crawl, spider_over
+from feed_crawls import fill
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
 from web import served
@@ -182,7 +183,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     """A real disk that is full is in test_crashes.py; this one only has no more pages."""
 
     def parse(self: Any, response: Any) -> Any:
-        store = self.crawler.get_extension(Extension).reporting.texts
+        store = self.crawler.get_extension(Extension).summary.texts
         store._database.execute("PRAGMA max_page_count = 1")
         yield {"url": response.url}
 
@@ -202,9 +203,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
 
 def test_a_report_on_a_full_disk_is_not_left_in_part(paths, small_disk):
     def parse(self: Any, response: Any) -> Any:
-        with (small_disk / "filling").open("wb", buffering=0) as file, suppress(OSError):
-            while file.write(bytes(512)):
-                pass
+        fill(small_disk)
         yield {"url": response.url}
 
     result = run({**paths, "DEDUP_REPORT": small_disk / "reports"}, parse=parse)

@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cases import mixed, sampled
-from feed_crawls import path_of, remembered, run, urls_in
+from feed_crawls import fill, path_of, remembered, run, urls_in
 from garbage import collect
 from scrapy.extensions.feedexport import FeedExporter, ItemFilter
 from texts import article, page
@@ -211,16 +211,6 @@ def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, for
     assert remembered(ledger) == expected
 
 
-def fill(disk: Path, room: int = 0) -> None:
-    filling = disk / "filling"
-    with filling.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(512))
-        except OSError:
-            file.truncate(max(0, file.tell() - room))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "full", "overwrite"), mixed(list(READERS), ["/0", "/4"], [False, True])
@@ -246,23 +236,6 @@ def test_what_a_full_disk_tore_is_taken_out(
     expected = paths[:begin] + paths[begin + 4 :]
     assert READERS[form](feed) == expected
     assert remembered(ledger) == expected
-
-
-def test_a_file_in_utf_16_begins_with_its_mark_though_the_first_item_had_no_room(
-    small_disk: Path, tmp_path: Path
-):
-    def parse(self: Any, response: Any) -> Any:
-        is_first = response.url.endswith("/0")
-        if is_first:
-            fill(small_disk, room=4096)
-        else:
-            (small_disk / "filling").unlink(missing_ok=True)
-        yield {"url": response.url, "text": "x" * 8_000}
-
-    feed = small_disk / "feed"
-    run(MANY, parse=parse, FEEDS={str(feed): {"format": "csv", "encoding": "utf-16"}})
-    with feed.open(encoding="utf-16", newline="") as file:
-        assert [path_of(row["url"]) for row in csv.DictReader(file)] == list(MANY)[1:]
 
 
 @pytest.mark.parametrize("form", ["jsonlines", "csv"])
