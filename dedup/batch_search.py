@@ -4,7 +4,7 @@ from functools import singledispatch
 
 from dedup.index.batches import BatchIndex, FingerprintBatches, KeyBatches, OneByOne
 from dedup.methods.base import KeyMethod, Method
-from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.spotsigs import SpotSigs
 from dedup.search import index_for
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dedup.limits import shorten_url
 from dedup.methods.base import KeyMethod, Method
-from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.record import PageRecord
 from dedup.scopes import is_scope_name
 

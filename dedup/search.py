@@ -11,7 +11,7 @@ from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
 from dedup.methods.base import KeyMethod, Method
-from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
 from dedup.text import Document

@@ -15,8 +15,7 @@ from dedup.index.base import Index, Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import KeyMethod, Method, as_rows
-from dedup.methods.fingerprint_method import FingerprintMethod
-from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.fingerprints import FingerprintMethod, Fingerprints
 from dedup.packed import Packed
 
 # So that the payloads of all pairs fit into the processor's cache.

@@ -6,8 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from dedup.arrays import Array, run_positions
-from dedup.methods.bit_runs import split_bits
-from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.fingerprints import Fingerprints, split_bits
 
 _ALL_BITS = 2**64 - 1
 
@@ -145,6 +144,6 @@ def _blocks(bits: int, max_distance: int, count: int, size: int) -> list[Block]:
     most = max(8, size.bit_length() - 1)
     return [
         (start + max(0, width - most), min(width, most), radius - (number > over))
-        for number, (start, width) in enumerate(split_bits(0, bits, count))
+        for number, (start, width) in enumerate(split_bits(bits, count))
         if radius >= (number > over)
     ]

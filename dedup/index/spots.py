@@ -121,7 +121,7 @@ class Partitions:
         )
 
     def _may_match(self, smaller: int, larger: int) -> bool:
-        return jaccard_distance(smaller, smaller, larger) <= self._max_distance
+        return bool(jaccard_distance(smaller, smaller, larger) <= self._max_distance)
 
 
 def min_shared_spots(size: int, least_size: int, max_distance: float) -> int:
@@ -131,6 +131,6 @@ def min_shared_spots(size: int, least_size: int, max_distance: float) -> int:
     """
 
     def suffices(shared: int) -> bool:
-        return jaccard_distance(shared, size, max(shared, least_size)) <= max_distance
+        return bool(jaccard_distance(shared, size, max(shared, least_size)) <= max_distance)
 
     return bisect_left(range(1, size + 1), True, key=suffices) + 1

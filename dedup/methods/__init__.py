@@ -5,7 +5,7 @@ from dedup.methods.combined import Combined
 from dedup.methods.containment import Containment
 from dedup.methods.exact import Exact
 from dedup.methods.feature_code import FeatureCode
-from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.i_match import IMatch
 from dedup.methods.keywords import Keywords
 from dedup.methods.long_sentences import LongSentences

@@ -1,10 +1,39 @@
-"""Checks for the arguments of methods."""
+"""The arguments of methods: fields of dataclasses, with what is checked when one is made."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+
+def whole(default: int, least: int, most: int | None = None) -> Any:
+    """Return the field of an integer from *least* to *most*."""
+    return field(default=default, metadata={"check": partial(check_whole, least=least, most=most)})
+
+
+def share(default: float) -> Any:
+    """Return the field of a number from 0 to 1."""
+    return field(default=default, metadata={"check": _check_share})
+
+
+def choice(default: str, choices: Collection[str]) -> Any:
+    """Return the field of one of *choices*."""
+    return field(default=default, metadata={"check": partial(_check_choice, choices=choices)})
+
+
+def fixed(value: Any) -> Any:
+    """Return the field of an argument that only the base class takes."""
+    return field(default=value, init=False)
+
+
+def check_fields(method: Any) -> None:
+    """Raise ValueError, naming the argument, if a field of *method* has a value out of range."""
+    for argument in getattr(method, "__dataclass_fields__", {}).values():
+        if check := argument.metadata.get("check"):
+            check(argument.name, getattr(method, argument.name))
 
 
 def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
@@ -17,11 +46,6 @@ def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
         raise TypeError(f"takes {choices}, got {arguments!r}") from error
 
 
-def is_whole(value: Any) -> bool:
-    """Return whether *value* is an int other than a bool."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def is_number(value: Any) -> bool:
     """Return whether *value* is an integer of Python or NumPy, but not a bool."""
     # The first test is fast, for the most frequent case.
@@ -31,21 +55,19 @@ def is_number(value: Any) -> bool:
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raise ValueError, naming *name*, unless *value* is an integer from *least* to *most*."""
-    if not is_whole(value) or value < least or (most is not None and value > most):
+    """Raise ValueError, naming *name*, unless *value* is an int from *least* to *most*."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
         wanted = f"{least} or more" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
 
-def check_share(name: str, value: Any) -> None:
-    """Raise ValueError, naming *name*, unless *value* is a number from 0 to 1."""
+def _check_share(name: str, value: Any) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (is_number and 0 <= value <= 1):
         raise ValueError(f"{name} must be from 0 to 1, got {value!r}")
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise ValueError, naming *name* and the *choices*, unless *value* is one of them."""
-    choices = tuple(choices)
+def _check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -2,20 +2,68 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
+from dedup.methods.arguments import check_fields
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.packed import Packed, lengths_of
 from dedup.text import Document
 from dedup.words import Documents
+
+_Form = Callable[..., Any]
+# Python refuses a class that lacks such a form. mypy does not know that it may have the other one.
+_required: Callable[[_Form], Any] = abstractmethod
+
+
+def _sketches_by(sketch: _Form) -> _Form:
+    return lambda self, documents: [sketch(self, document) for document in documents]
+
+
+def _sketch_by(sketches: _Form) -> _Form:
+    return lambda self, document: sketches(self, [document])[0]
+
+
+def _distances_by(distance: _Form) -> _Form:
+    def distances_of_pairs(self: Method, *sides: Sequence[bytes]) -> Array:
+        pairs = zip(*(map(self.from_bytes, payloads) for payloads in sides), strict=True)
+        return np.array([distance(self, *pair) for pair in pairs])
+
+    return distances_of_pairs
+
+
+def _distance_by(distances: _Form) -> _Form:
+    return lambda self, *pair: distances(self, *([self.payload(one)] for one in pair)).item()
+
+
+def _keys_of_many_by(keys: _Form) -> _Form:
+    def keys_of_many(self: Method, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
+        decoded = [self.from_bytes(sketch) for sketch in sketches]
+        of_each = [list(dict.fromkeys(keys(self, sketch))) for sketch in decoded]
+        counts = np.fromiter(map(len, of_each), np.int64, len(of_each))
+        flat = np.fromiter(chain.from_iterable(of_each), np.uint64, int(counts.sum()))
+        return flat, counts, [self.payload(sketch) for sketch in decoded]
+
+    return keys_of_many
+
+
+def _keys_by(keys_of_many: _Form) -> _Form:
+    return lambda self, sketch: keys_of_many(self, [self.to_bytes(sketch)])[0].tolist()
+
+
+_FORMS = [
+    ("sketch", "sketches", _sketch_by, _sketches_by),
+    ("distance", "distances_of_pairs", _distance_by, _distances_by),
+    ("keys", "keys_of_many", _keys_by, _keys_of_many_by),
+]
+"""The form for one and that for many, and how each follows from the other."""
 
 
 class Method(ABC):
@@ -26,6 +74,9 @@ class Method(ABC):
 
     Every argument of the constructor is an attribute of the same name; together they are the
     `parameters` of the method.
+
+    `sketch`, `distance` and the `keys` of a `KeyMethod` have a form for many, which is faster for
+    most. A class has one of the two forms, and the other one follows from it.
     """
 
     name: ClassVar[str]
@@ -50,12 +101,18 @@ class Method(ABC):
     """Whether it sees Chinese in Simplified characters, whichever a page is written in."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Have what a class makes of one page be what it makes of each of many."""
         super().__init_subclass__(**arguments)
-        if _is_newer(cls, "document", "documents"):
-            cls.documents = _documents  # type: ignore[method-assign]
-        if _is_newer(cls, "sketch", "sketches"):
-            cls.sketches = Method.sketches  # type: ignore[method-assign]
+        for one, many, one_by_many, many_by_one in _FORMS:
+            forms = {one, many}
+            definers = (vars(base) for base in cls.__mro__ if forms & vars(base).keys())
+            latest: Mapping[str, Any] = next(definers, {})
+            if forms & latest.keys() == {one}:
+                setattr(cls, many, many_by_one(latest[one]))
+            elif forms & latest.keys() == {many}:
+                setattr(cls, one, one_by_many(latest[many]))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def simplifying_chinese(self) -> Self:
         """Return a copy of this method that `simplifies_chinese`.
@@ -68,12 +125,14 @@ class Method(ABC):
         method.simplifies_chinese = True
         return method
 
+    @final
     def document(self, main_text: str, description: str | None = None) -> Document:
         """Return what the method sees of a page, given its main text and its own description."""
         return Document.from_main_text(
             main_text, description, simplify_chinese=self.simplifies_chinese
         )
 
+    @final
     def documents(self, main_texts: Sequence[str]) -> Documents:
         """Return what the method sees of many pages without a description."""
         return Documents.from_main_texts(main_texts, simplify_chinese=self.simplifies_chinese)
@@ -115,17 +174,14 @@ class Method(ABC):
             identity["simplify_chinese"] = True
         return identity
 
-    @abstractmethod
+    @_required
     def sketch(self, document: Document) -> Any | None:
         """Return the sketch of *document*, or ``None`` if it has too little content."""
+        raise NotImplementedError
 
     def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
-        """Return the sketch of each of *documents*.
-
-        A method may override this to be faster. A class derived from it that overrides `sketch`
-        alone has that called for each of them.
-        """
-        return [self.sketch(document) for document in documents]
+        """Return the sketch of each of *documents*."""
+        raise NotImplementedError
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         """Return the features of *document* that make its sketch, with their weights.
@@ -135,13 +191,14 @@ class Method(ABC):
         """
         return {}
 
-    @abstractmethod
+    @_required
     def distance(self, sketch: Any, other: Any) -> float:
         """Return the distance of two sketches: 0 if equal, above `max_distance` if no match.
 
         It says whether the page of *sketch* may be dropped for that of *other*. If the method
         `finds_parts`, the reverse is another question.
         """
+        raise NotImplementedError
 
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
@@ -152,27 +209,15 @@ class Method(ABC):
         """Return the sketch of which `to_bytes` made *data*."""
 
     def payload(self, sketch: Any) -> bytes:
-        """Return the part of *sketch* from which its distance to others is computed."""
+        """Return the part of *sketch* from which its distance to others is computed.
+
+        `from_bytes` takes it, too.
+        """
         return self.to_bytes(sketch)
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,).
-
-        Override this if the payload is not the whole sketch.
-        """
-        pairs = zip(map(self.from_bytes, payloads), map(self.from_bytes, others), strict=True)
-        return np.array([self.distance(*pair) for pair in pairs])
-
-
-def _is_newer(cls: type[Method], one: str, other: str) -> bool:
-    """Return whether *cls* has its attribute *one* from a class that is derived further."""
-    definers = ((name in vars(base) for base in cls.__mro__) for name in (one, other))
-    places = [list(defines).index(True) for defines in definers]
-    return places[0] < places[1]
-
-
-def _documents(self: Method, main_texts: Sequence[str]) -> Documents:
-    return Documents([self.document(text) for text in main_texts])
+        """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,)."""
+        raise NotImplementedError
 
 
 class KeyMethod(Method):
@@ -183,12 +228,13 @@ class KeyMethod(Method):
     candidates_per_key: ClassVar[int | None] = None
     """Compare only so many pages under one key, the latest ones; ``None``: all."""
 
-    @abstractmethod
+    @_required
     def keys(self, sketch: Any) -> Iterable[int]:
         """Return the block keys of *sketch*, each a number of `key_bits` bits.
 
         Sketches without a common key are not compared, so they do not match.
         """
+        raise NotImplementedError
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         """Return the keys of all *sketches* in order, the number of each one's keys, and payloads.
@@ -196,11 +242,7 @@ class KeyMethod(Method):
         *sketches*: what `to_bytes` returns. The keys have the shape (n,), uint64, each key of a
         sketch once. Raises ValueError for bytes that are not a sketch.
         """
-        decoded = [self.from_bytes(sketch) for sketch in sketches]
-        keys = [list(dict.fromkeys(self.keys(sketch))) for sketch in decoded]
-        counts = np.fromiter(map(len, keys), np.int64, len(keys))
-        flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(counts.sum()))
-        return flat, counts, [self.payload(sketch) for sketch in decoded]
+        raise NotImplementedError
 
 
 def as_rows(values: Sequence[bytes], size: int) -> Array:

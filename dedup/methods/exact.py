@@ -16,11 +16,8 @@ class Exact(SingleDigestMethod):
     # with one menu for a main text, not all are looked at.
     candidates_per_key = 256
 
-    def sketch(self, document: Document) -> bytes | None:
-        """Return the 128-bit digest of the text, or ``None`` if it has no tokens."""
-        return Exact.sketches(self, [document])[0]
-
     def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
+        """Return the 128-bit digest of each text, or ``None`` if it has no tokens."""
         counts = words_of(documents).counts.tolist()
         return [
             self.hashing.text_digest(document) if count else None

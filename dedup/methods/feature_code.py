@@ -1,16 +1,19 @@
 """Feature codes: the letters around the full stops of a page."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate
 
-from dedup.methods.arguments import check_choice, check_share, check_whole
-from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
+from dedup.arrays import Array
+from dedup.methods.arguments import check_whole, choice, share, whole
+from dedup.methods.digests import DigestMethod, digests
 from dedup.methods.sentences import sentences
 from dedup.text import Document
 
 MATCHINGS = ("strict", "fuzzy")
 
 
+@dataclass(eq=False)
 class FeatureCode(DigestMethod):
     """Matches pages by the letters next to their full stops; navigation has no full stops.
 
@@ -21,7 +24,8 @@ class FeatureCode(DigestMethod):
     that the other page lacks.
 
     Of more than *stops* codes, the method uses those with the lowest hashes. (Nearly all of evenly
-    spaced codes would change with one more sentence near the beginning.)
+    spaced codes would change with one more sentence near the beginning.) A page with fewer than
+    *min_stops* unique codes has no sketch.
 
     Source: Zhang Gang, Liu Ting et al., 大规模网页快速去重算法, 2001 (strict); Wu Pingbo, Chen
     Qunxiu, Ma Liang, 基于特征串的大规模中文网页快速去重算法研究, Journal of Chinese Information
@@ -32,33 +36,18 @@ class FeatureCode(DigestMethod):
     version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
-    def __init__(
-        self,
-        max_distance: float = 0.3,
-        *,
-        matching: str = "fuzzy",
-        letters: int = 5,
-        stops: int = 20,
-        min_stops: int = 2,
-    ) -> None:
-        """Create the method with the threshold *max_distance*, from 0 to 1.
+    max_distance: float = share(0.3)
+    _: KW_ONLY
+    matching: str = choice("fuzzy", MATCHINGS)
+    letters: int = whole(5, 1)
+    stops: int = whole(20, 1)
+    min_stops: int = 2
 
-        *matching*: "strict" or "fuzzy". *letters*: the number of letters on each side of a stop.
-        *stops*: the greatest number of codes of a page. *min_stops*: a page with fewer unique codes
-        has no sketch. Raises ValueError for a value out of range.
-        """
-        check_share("max_distance", max_distance)
-        check_choice("matching", matching, MATCHINGS)
-        check_whole("letters", letters, 1)
-        check_whole("stops", stops, 1)
-        check_whole("min_stops", min_stops, 1, stops)
-        self.max_distance = max_distance
-        self.matching = matching
-        self.letters = letters
-        self.stops = stops
-        self.min_stops = min_stops
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("min_stops", self.min_stops, 1, self.stops)
 
-    def sketch(self, document: Document) -> Digests | None:
+    def sketch(self, document: Document) -> Array | None:
         """Return the digests of the codes, or that of the page code, shape (n,), uint64."""
         codes = self.weighted_features(document)
         if len(codes) < self.min_stops:
@@ -69,9 +58,6 @@ class FeatureCode(DigestMethod):
         codes = stop_codes(document.text, self.letters)
         least = set(sorted(codes, key=self.hashing.feature_hash)[: self.stops])
         return {code: 1.0 for code in codes if code in least}
-
-    def distance(self, sketch: Digests, other: Digests) -> float:
-        return missing_share(sketch, other)
 
 
 def stop_codes(text: str, width: int) -> list[str]:

@@ -1,15 +1,68 @@
-"""Fingerprints as arrays of 64-bit words: one word per row up to 64 bits, several beyond."""
+"""Fingerprints, their arrays, and what all methods with fingerprints have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.methods.arguments import is_number
+from dedup.methods.arguments import check_whole, is_number
+from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.hashing import mix, seeds
 from dedup.packed import Packed
 
-_FEWEST_BITS, _MOST_BITS = 32, 384
+FEWEST_BITS, MOST_BITS = 32, 384
+
+
+class FingerprintMethod(KeyMethod):
+    """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance.
+
+    Its keys are the blocks of the fingerprint: so many that two fingerprints within the threshold
+    agree in at least one.
+    """
+
+    bits: int = 64
+    max_distance: int
+
+    def __init__(self, max_distance: int = 3) -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1."""
+        self.max_distance = max_distance
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("max_distance", self.max_distance, 0, self.bits - 1)
+
+    @property
+    def fingerprint_bits(self) -> int:
+        return self.bits
+
+    @property
+    def near_miss_distance(self) -> int:
+        return max(16, 2 * self.max_distance)
+
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
+        prints = Fingerprints(self.bits)
+        rows = prints.from_bytes(as_rows(sketches, prints.bytes))
+        blocks = split_bits(self.bits, max(self.max_distance + 1, prints.words))
+        values = np.stack([prints.bits_of(rows, *block) for block in blocks], axis=1)
+        keys = mix(values ^ seeds(len(blocks)))
+        return keys.reshape(-1), np.full(len(rows), len(blocks)), sketches
+
+    def distance(self, sketch: int, other: int) -> int:
+        return (sketch ^ other).bit_count()
+
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        size = -(-self.bits // 8)
+        differing = np.bitwise_count(as_rows(payloads, size) ^ as_rows(others, size))
+        return differing.sum(axis=1, dtype=np.int64)  # type: ignore[no-any-return]
+
+    def to_bytes(self, sketch: int) -> bytes:
+        return sketch.to_bytes(-(-self.bits // 8), "little")
+
+    def from_bytes(self, data: bytes) -> int:
+        return int.from_bytes(data, "little")
 
 
 class Fingerprints:
@@ -21,10 +74,11 @@ class Fingerprints:
 
     def __init__(self, bits: int) -> None:
         """Create them; raises ValueError if *bits* is not from 32 to 384."""
-        if not (is_number(bits) and _FEWEST_BITS <= bits <= _MOST_BITS):
-            expected = f"from {_FEWEST_BITS} to {_MOST_BITS}"
+        if not (is_number(bits) and FEWEST_BITS <= bits <= MOST_BITS):
+            expected = f"from {FEWEST_BITS} to {MOST_BITS}"
             raise ValueError(f"bits must be {expected}, got {bits!r}")
         self.bits = int(bits)
+        self.bytes = -(-self.bits // 8)
         self.words = -(-self.bits // 64)
         self._end = 1 << self.bits
 
@@ -43,7 +97,7 @@ class Fingerprints:
         The bytes are those of `FingerprintMethod.to_bytes`. Raises ValueError for anything else.
         """
         if isinstance(fingerprints, Packed):
-            fingerprints = self.from_bytes(fingerprints.rows(-(-self.bits // 8)))
+            fingerprints = self.from_bytes(fingerprints.rows(self.bytes))
         if isinstance(fingerprints, np.ndarray):
             wide = self.words > 1 and fingerprints.shape[1:] == (self.words,)
             narrow = self.words == 1 and fingerprints.ndim == 1
@@ -102,3 +156,9 @@ class Fingerprints:
         if shift + width > 64:
             value = value | (rows[:, word + 1] << np.uint64(64 - shift))
         return value & np.uint64((1 << width) - 1)
+
+
+def split_bits(bits: int, count: int) -> list[tuple[int, int]]:
+    """Return *count* runs of bits: the lowest bit and the width of each, the wider ones first."""
+    starts = [number * (bits // count) + min(number, bits % count) for number in range(count + 1)]
+    return [(start, end - start) for start, end in pairwise(starts)]

@@ -2,24 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
-from dedup.methods.arguments import check_choice, check_share, check_whole
+from dedup.methods.arguments import choice, share, whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document, tokenise
 
 VARIANTS = ("description", "order", "sorted", "order-weights", "sorted-weights")
-_WEIGHTS = ("tf-idf", "tf")
-_DESCRIPTIONS = ("page", "text")
 _DESCRIPTION_BYTES = 512
 _DIGEST_BYTES = 16
 # Weights are multiples of 2**-16, so that keywords have the same order on every platform.
 _UNIT = 2**16
 
 
+@dataclass(eq=False)
 class Keywords(SingleDigestMethod):
     """Matches pages with the same keywords or the same description: Tianwang's five methods.
 
@@ -32,7 +32,13 @@ class Keywords(SingleDigestMethod):
     5. "sorted-weights": as 3, and the weights must be similar.
 
     The distance of two weight vectors V and W of sum 1 is |V - W|² / (|V|² + |W|²), from 0 to 1. If
-    what must be equal differs, the distance is 1.
+    what must be equal differs, the distance is 1. The threshold *max_distance* is for the variants
+    with weights; the others match at distance 0 only.
+
+    Keywords are the *top* heaviest words, ties in alphabetical order. *weights*: "tf", or "tf-idf"
+    with the document frequencies of *lexicon*, by default "general" (see `dedup.lexicon`).
+    *description*: "page" for the description of the page, or "text" for the first 512 bytes of its
+    text, which also stand in for a missing description.
 
     Source: Li Xiaoming, Yan Hongfei, Wang Jimin, 搜索引擎——原理、技术与系统, 2005 (they use MD5,
     here it is BLAKE2b of 128 bits).
@@ -42,42 +48,23 @@ class Keywords(SingleDigestMethod):
     version = 2
     sweep = ("top", (2, 4, 6, 8, 10, 12, 15, 20, 30, 50))
 
-    def __init__(
-        self,
-        max_distance: float = 0.05,
-        *,
-        variant: str = "sorted-weights",
-        top: int = 10,
-        weights: str = "tf-idf",
-        lexicon: str | None = None,
-        description: str = "page",
-    ) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to below 1.
+    max_distance: float = share(0.05)
+    _: KW_ONLY
+    variant: str = choice("sorted-weights", VARIANTS)
+    top: int = whole(10, 1)
+    weights: str = choice("tf-idf", ("tf-idf", "tf"))
+    lexicon: str | None = None
+    description: str = choice("page", ("page", "text"))
 
-        The threshold is for the variants with weights; the others match at distance 0 only. *top*:
-        the number of keywords, which are the heaviest words, ties in alphabetical order. *weights*:
-        "tf", or "tf-idf" with the document frequencies of *lexicon*, by default "general" (see
-        `dedup.lexicon`). *description*: "page" for the description of the page, or "text" for the
-        first 512 bytes of its text, which also stand in for a missing description. Raises
-        ValueError for a value out of range, and for a lexicon that cannot be read.
-        """
-        check_share("max_distance", max_distance)
-        if max_distance == 1:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_distance == 1:
             raise ValueError("max_distance must be below 1, got 1: unequal digests would match")
-        check_choice("variant", variant, VARIANTS)
-        check_whole("top", top, 1)
-        check_choice("weights", weights, _WEIGHTS)
-        check_choice("description", description, _DESCRIPTIONS)
-        needs_lexicon = weights == "tf-idf" and variant != "description"
-        if needs_lexicon:
-            lexicon = "general" if lexicon is None else lexicon
-            load_lexicon(lexicon)
-        self.max_distance = max_distance
-        self.variant = variant
-        self.top = top
-        self.weights = weights
-        self.lexicon = lexicon if needs_lexicon else None
-        self.description = description
+        if self.weights == "tf" or self.variant == "description":
+            self.lexicon = None
+        else:
+            self.lexicon = "general" if self.lexicon is None else self.lexicon
+            load_lexicon(self.lexicon)
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest; in variants with weights, 4 bytes for each weight follow it.

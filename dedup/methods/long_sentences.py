@@ -1,13 +1,16 @@
 """Long sentences: the longest few of a page stand for it."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 
-from dedup.methods.arguments import check_share, check_whole
-from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
+from dedup.arrays import Array
+from dedup.methods.arguments import check_whole, share, whole
+from dedup.methods.digests import DigestMethod, digests
 from dedup.methods.sentences import clauses
 from dedup.text import Document
 
 
+@dataclass(eq=False)
 class LongSentences(DigestMethod):
     """Matches pages that have enough of their longest sentences in common.
 
@@ -16,7 +19,8 @@ class LongSentences(DigestMethod):
     if fewer than *min_equal* are equal: by default 3 of 5, 3 of 4, 2 of 3 or 2 of 2 must be equal.
 
     Sentences end at full stops, question and exclamation marks, semicolons and line ends. Lengths
-    are in bytes of UTF-8, because a Han character says about as much as three letters.
+    are in bytes of UTF-8, because a Han character says about as much as three letters. A sentence
+    has at least *min_length* bytes; a page with fewer than *min_equal* has no sketch.
 
     Source: Huang Ren et al., 基于正文结构和长句提取的网页去重算法, 2010 (its long sentences).
     """
@@ -25,39 +29,22 @@ class LongSentences(DigestMethod):
     version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
-    def __init__(
-        self,
-        max_distance: float = 0.4,
-        *,
-        sentences: int = 5,
-        min_equal: int = 2,
-        min_length: int = 30,
-    ) -> None:
-        """Create the method with the threshold *max_distance*, from 0 to 1.
+    max_distance: float = share(0.4)
+    _: KW_ONLY
+    sentences: int = whole(5, 1)
+    min_equal: int = 2
+    min_length: int = whole(30, 1)
 
-        *sentences*: how many of the longest are compared. *min_equal*: how many must be equal in
-        any case; a page with fewer has no sketch. *min_length*: the fewest bytes of a sentence; 30
-        bytes are 10 Han characters. Raises ValueError for a value out of range.
-        """
-        check_share("max_distance", max_distance)
-        check_whole("sentences", sentences, 1)
-        check_whole("min_equal", min_equal, 1, sentences)
-        check_whole("min_length", min_length, 1)
-        self.max_distance = max_distance
-        self.sentences = sentences
-        self.min_equal = min_equal
-        self.min_length = min_length
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("min_equal", self.min_equal, 1, self.sentences)
 
-    def sketch(self, document: Document) -> Digests | None:
+    def sketch(self, document: Document) -> Array | None:
         """Return the digests of the longest sentences, shape (n,), uint64, if there are enough."""
-        longest = self.weighted_features(document)
-        return digests(longest, self.hashing) if len(longest) >= self.min_equal else None
+        return digests(self.weighted_features(document), self.hashing, self.min_equal)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)
-
-    def distance(self, sketch: Digests, other: Digests) -> float:
-        return missing_share(sketch, other, self.min_equal)
 
 
 def longest_sentences(document: Document, count: int, min_length: int) -> list[str]:

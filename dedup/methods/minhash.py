@@ -1,29 +1,32 @@
 """MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.methods.arguments import check_whole
-from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
-from dedup.methods.shingles import shingle_hashes_of, shingles
-from dedup.text import Document
+from dedup.methods.arguments import check_whole, whole
+from dedup.methods.base import as_rows
+from dedup.methods.hashing import mix, seeds
+from dedup.methods.shingles import ShingleMethod
+from dedup.words import Words
 
 # As many as fit into the processor's cache.
 _VALUES_AT_A_TIME = 1 << 16
 
 
-class MinHash(KeyMethod):
+@dataclass(eq=False)
+class MinHash(ShingleMethod):
     """Signatures of minimums; two match if they share a band and enough components.
 
     Each component is the least hash of the page's shingles under its own hash function. It is equal
     for two pages with a probability of J, the Jaccard similarity of their shingles. A pair is
     compared if all *rows* components of one of *bands* bands are equal: with a probability of
     1 - (1 - J**rows)**bands, by default .993 at J = .65 and .18 at J = .3. It matches if at most
-    *max_distance* components differ.
+    *max_distance* components differ; the default, 35 of 100, estimates a J of .65. A shingle has
+    *width* consecutive words.
 
     Source: Broder et al., "Syntactic Clustering of the Web", WWW 1997; Leskovec, Rajaraman, Ullman,
     "Mining of Massive Datasets", section 3.4.
@@ -33,71 +36,37 @@ class MinHash(KeyMethod):
     version = 2
     sweep = ("max_distance", tuple(range(0, 101, 4)))
 
-    def __init__(
-        self, max_distance: int = 35, *, width: int = 3, bands: int = 25, rows: int = 4
-    ) -> None:
-        """Create the method with *bands* times *rows* components.
+    max_distance: int = 35
+    _: KW_ONLY
+    width: int = whole(3, 1)
+    bands: int = whole(25, 1)
+    rows: int = whole(4, 1)
 
-        *max_distance*: how many components may differ; the default, 35 of 100, estimates a J of
-        .65. *width*: the number of consecutive words in a shingle. Raises ValueError for a value
-        out of range.
-        """
-        check_whole("width", width, 1)
-        check_whole("bands", bands, 1)
-        check_whole("rows", rows, 1)
-        check_whole("max_distance", max_distance, 0, bands * rows)
-        self.max_distance = max_distance
-        self.width = width
-        self.bands = bands
-        self.rows = rows
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("max_distance", self.max_distance, 0, self.bands * self.rows)
 
-    def sketch(self, document: Document) -> Array | None:
-        """Return the signature, shape (bands * rows,), uint32; ``None`` if there are no tokens."""
-        return MinHash.sketches(self, [document])[0]
-
-    def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
-        return signatures(documents, self.width, self.bands * self.rows, self.hashing)
-
-    def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
-
-    def keys(self, sketch: Array) -> Iterable[int]:
-        return self._keys(sketch).tolist()  # type: ignore[no-any-return]
-
-    def _keys(self, signatures: Array) -> Array:
-        """Return the keys of signatures, shape (..., bands * rows), as shape (..., bands)."""
-        bands = signatures.reshape(*signatures.shape[:-1], self.bands, self.rows)
-        factors = seeds(self.rows) | np.uint64(1)
-        return mix(bands @ factors ^ seeds(self.bands))
+    def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> Array:
+        """Return the signature of each text, shape (texts, bands * rows), uint32."""
+        return minimums(hashes, counts, self.bands * self.rows)
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
-        signatures = as_rows(sketches, 4 * self.bands * self.rows).view("<u4")
-        counts = np.full(len(sketches), self.bands)
-        return self._keys(signatures).reshape(-1), counts, sketches
+        components = as_rows(sketches, 4 * self.bands * self.rows).view("<u4")
+        bands = components.reshape(-1, self.bands, self.rows)
+        factors = seeds(self.rows) | np.uint64(1)
+        keys = mix(bands @ factors ^ seeds(self.bands))
+        return keys.reshape(-1), np.full(len(sketches), self.bands), sketches
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         components, theirs = (self.from_bytes(b"".join(data)) for data in (payloads, others))
         differs = (components != theirs).reshape(-1, self.bands * self.rows)
         return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
-    def distance(self, sketch: Array, other: Array) -> float:
-        return int(np.count_nonzero(sketch != other))
-
     def to_bytes(self, sketch: Array) -> bytes:
         return sketch.astype("<u4").tobytes()
 
     def from_bytes(self, data: bytes) -> Array:
         return np.frombuffer(data, "<u4")
-
-
-def signatures(
-    documents: Sequence[Document], width: int, functions: int, hashing: Hashing = PLAIN
-) -> list[Array | None]:
-    """Return the `minimums` of the shingles of each document, ``None`` if it has no tokens."""
-    shingles = shingle_hashes_of(documents, width, hashing)
-    has_any = shingles.counts > 0
-    least = iter(minimums(shingles.hashes, shingles.counts[has_any], functions))
-    return [next(least) if has else None for has in has_any.tolist()]
 
 
 def minimums(hashes: Array, counts: Array, functions: int) -> Array:

@@ -1,13 +1,15 @@
 """Segment signatures: enough equal segments of the text."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from dedup.methods.arguments import check_choice, check_share, check_whole
-from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
+from dedup.arrays import Array
+from dedup.methods.arguments import choice, share, whole
+from dedup.methods.digests import DigestMethod, digests
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.sentences import letters
 from dedup.methods.shingles import shingle_hashes
@@ -19,17 +21,19 @@ _MIN_LETTERS = 10
 _WINDOW = 3
 
 
+@dataclass(eq=False)
 class Segments(DigestMethod):
     """Matches pages that have enough segments in common, wherever they are on the page.
 
     The distance is the share of segments that the other page lacks, for the page with fewer;
-    repeated segments count each time. It is infinite if fewer than *min_equal* are equal. A page
-    that contains another is at distance 0.
+    repeated segments count each time. It is infinite if fewer than *min_equal* are equal; a page
+    with fewer has no sketch. A page that contains another is at distance 0.
 
-    *mode* says where a text is cut. "paragraphs": at its line ends. "equal": into parts with equal
-    numbers of words; one more word near the beginning then moves all borders. "content-defined":
-    after any three words whose hash is a multiple of *length*; an edit then changes one segment, or
-    two if it moves the border between them. Segments of fewer than 10 letters do not count.
+    *mode* says where a text is cut. "paragraphs": at its line ends. "equal": into *segments* parts
+    with equal numbers of words; one more word near the beginning then moves all borders.
+    "content-defined": after any three words whose hash is a multiple of *length*, so that this is
+    the average number of words; an edit then changes one segment, or two if it moves the border
+    between them. Segments of fewer than 10 letters do not count.
 
     Source: 分段签名 (N segments, M of them equal); equal parts and content-defined ones are two
     readings of its "by some rule". Muthitacharoen, Chen, Mazières, "A Low-bandwidth Network File
@@ -40,49 +44,27 @@ class Segments(DigestMethod):
     version = 3
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
-    def __init__(
-        self,
-        max_distance: float = 0.3,
-        *,
-        mode: str = "content-defined",
-        segments: int = 10,
-        length: int = 12,
-        min_equal: int = 2,
-    ) -> None:
-        """Create the method with the threshold *max_distance*, from 0 to 1.
+    max_distance: float = share(0.3)
+    _: KW_ONLY
+    mode: str = choice("content-defined", ("paragraphs", "equal", "content-defined"))
+    segments: int = whole(10, 1)
+    length: int = whole(12, 1, 2**32)
+    min_equal: int = whole(2, 1)
 
-        *mode*: "paragraphs", "equal" or "content-defined". *segments*: the number of equal
-        segments. *length*: the average number of words of content-defined segments. *min_equal*:
-        how many must be equal in any case; a page with fewer has no sketch. Raises ValueError for a
-        value out of range.
-        """
-        check_share("max_distance", max_distance)
-        check_choice("mode", mode, _CUTS)
-        check_whole("segments", segments, 1)
-        check_whole("length", length, 1, 2**32)
-        check_whole("min_equal", min_equal, 1)
-        self.max_distance = max_distance
-        self.mode = mode
-        self.segments = segments
-        self.length = length
-        self.min_equal = min_equal
-
-    def sketch(self, document: Document) -> Digests | None:
+    def sketch(self, document: Document) -> Array | None:
         """Return the digests of the segments, shape (n,), uint64, if there are enough."""
-        segments = digests(self.weighted_features(document).elements(), self.hashing)
-        return segments if len(segments) >= self.min_equal else None
+        parts = self.weighted_features(document).elements()
+        return digests(parts, self.hashing, self.min_equal)
 
     def weighted_features(self, document: Document) -> Counter[str]:
-        parts = _CUTS[self.mode](self, document)
-        return Counter(part for part in parts if len(part) >= _MIN_LETTERS)
+        return Counter(part for part in self._parts(document) if len(part) >= _MIN_LETTERS)
 
-    def distance(self, sketch: Digests, other: Digests) -> float:
-        return missing_share(sketch, other, self.min_equal)
-
-
-def paragraph_segments(document: Document) -> list[str]:
-    """Return the letters of each line of the main text."""
-    return [letters(paragraph) for paragraph in document.paragraphs]
+    def _parts(self, document: Document) -> Iterable[str]:
+        if self.mode == "paragraphs":
+            return map(letters, document.paragraphs)
+        if self.mode == "equal":
+            return equal_segments(document.tokens, self.segments)
+        return content_defined_segments(document.tokens, self.length, self.hashing)
 
 
 def equal_segments(tokens: list[str], count: int) -> list[str]:
@@ -111,12 +93,3 @@ def content_defined_segments(tokens: list[str], length: int, hashing: Hashing = 
 
 def _between(borders: list[int], tokens: list[str]) -> list[str]:
     return ["".join(tokens[start:end]) for start, end in pairwise(borders)]
-
-
-_CUTS: dict[str, Callable[[Segments, Document], list[str]]] = {
-    "paragraphs": lambda method, document: paragraph_segments(document),
-    "equal": lambda method, document: equal_segments(document.tokens, method.segments),
-    "content-defined": lambda method, document: content_defined_segments(
-        document.tokens, method.length, method.hashing
-    ),
-}

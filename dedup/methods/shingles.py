@@ -1,14 +1,47 @@
 """Shingles: runs of consecutive tokens, as text and as hashes."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.arrays import Array
+from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.text import Document
 from dedup.words import Words, words_of
+
+
+class ShingleMethod(KeyMethod):
+    """A method whose features are the unique shingles of *width* words."""
+
+    width: int
+
+    def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
+        """Return the sketch of each text, ``None`` if it has no tokens.
+
+        A text of fewer tokens than *width* has one shingle, the whole text, so that it matches only
+        equal texts.
+        """
+        shingles = shingle_hashes_of(documents, self.width, self.hashing)
+        has_any = shingles.counts > 0
+        if not has_any.any():
+            return [None] * len(documents)
+        counts, words = shingles.counts[has_any], words_of(documents)
+        made = iter(self.sketches_of_shingles(shingles.hashes, counts, words))
+        return [next(made) if has else None for has in has_any.tolist()]
+
+    @abstractmethod
+    def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> Iterable[Any]:
+        """Return the sketch of each of several texts with shingles.
+
+        *hashes*: those of all shingles, text by text, uint64, well mixed; *counts*: how many each
+        text has, at least one, shape (texts,). *words* has texts without any, too.
+        """
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
 
 class ShingleHashes(NamedTuple):
@@ -19,13 +52,6 @@ class ShingleHashes(NamedTuple):
 
     hashes: Array
     counts: Array
-
-    def of_each(self) -> list[Array]:
-        """Return the hashes of each text."""
-        ends = np.cumsum(self.counts).tolist()
-        return [
-            self.hashes[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=bool(ends))
-        ]
 
 
 def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) -> Array:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
-from dedup.methods.arguments import check_choice, check_whole
-from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.arguments import check_whole, choice, fixed, whole
+from dedup.methods.fingerprints import FEWEST_BITS, MOST_BITS, FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 from dedup.words import words_of
@@ -23,17 +24,26 @@ _FEATURES_AT_A_TIME = 4096
 # As many runs of 255: the sums of their bits take half a MB. The system would have to clear the
 # pages of larger arrays each time.
 _FEATURES_AT_ONCE = 255 << 5
+# So few are faster one by one.
 _FEW_DOCUMENTS = 3
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
-_WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
 
 
+@dataclass(eq=False)
 class SimHash(FingerprintMethod):
     """Fingerprints whose Hamming distance grows with the angle between the pages' feature vectors.
 
     By default every word of the text is a feature of weight 1 + ln(tf), the best weighting on
     labelled collections at distance 3. The order of words does not matter. A bit for which the
     weights sum up to 0 is 0.
+
+    *features*: "words", overlapping "characters" (*width* of them, 4 by default, including spaces)
+    or "shingles" (*width* consecutive words, 3 by default). *weights*: "log-tf" (1 + ln tf), "tf",
+    "binary" (1) or, for words only, "tf-idf" with the document frequencies of *lexicon*, by default
+    "general" (see `dedup.lexicon`).
+
+    >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
+    '0xcb542bc311d7346f'
 
     Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002;
     Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 2.
@@ -43,64 +53,41 @@ class SimHash(FingerprintMethod):
     version = 1
     sweep = ("max_distance", tuple(range(17)))
 
-    def __init__(
-        self,
-        max_distance: int = 3,
-        *,
-        features: str = "words",
-        width: int | None = None,
-        weights: str = "log-tf",
-        bits: int = 64,
-        lexicon: str | None = None,
-    ) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+    max_distance: int = 3
+    _: KW_ONLY
+    features: str = choice("words", _WIDTHS)
+    width: int | None = None
+    weights: str = choice("log-tf", ("log-tf", "tf", "binary", "tf-idf"))
+    bits: int = whole(64, FEWEST_BITS, MOST_BITS)
+    lexicon: str | None = None
 
-        *features*: "words", overlapping "characters" (*width* of them, 4 by default, including
-        spaces) or "shingles" (*width* consecutive words, 3 by default). *weights*: "log-tf"
-        (1 + ln tf), "tf", "binary" (1) or, for words only, "tf-idf" with the document frequencies
-        of *lexicon*, by default "general" (see `dedup.lexicon`). *bits*: the length of the
-        fingerprint, from 32 to 384.
-
-        Raises ValueError for a value out of range.
-        """
-        check_choice("features", features, _WIDTHS)
-        check_choice("weights", weights, _WEIGHTS)
-        check_whole("bits", bits, 32, 384)
-        if width is not None:
-            if features == "words":
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width is not None:
+            if self.features == "words":
                 raise ValueError("width is for characters and shingles, not for words")
-            check_whole("width", width, 1)
-        if weights == "tf-idf" and features != "words":
-            raise ValueError(f"tf-idf weights are for words, not for {features}")
-        if lexicon is not None and weights != "tf-idf":
-            raise ValueError(f"lexicon is for tf-idf weights, not for {weights}")
-        self.bits = bits
-        super().__init__(max_distance)
-        self.features = features
-        self.width = width
-        self.weights = weights
-        self.lexicon = lexicon
-        if weights == "tf-idf":
-            self.lexicon = "general" if lexicon is None else lexicon
+            check_whole("width", self.width, 1)
+        if self.weights == "tf-idf" and self.features != "words":
+            raise ValueError(f"tf-idf weights are for words, not for {self.features}")
+        if self.lexicon is not None and self.weights != "tf-idf":
+            raise ValueError(f"lexicon is for tf-idf weights, not for {self.weights}")
+        if self.weights == "tf-idf":
+            self.lexicon = "general" if self.lexicon is None else self.lexicon
             load_lexicon(self.lexicon)
-        self._width = width or _WIDTHS[features]
+        self._width = self.width or _WIDTHS[self.features]
 
     def sketch(self, document: Document) -> int | None:
-        """Return the fingerprint of *document*, or ``None`` if no feature has a weight above 0.
-
-        >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
-        '0xcb542bc311d7346f'
-        """
+        """Return the fingerprint of *document*, or ``None`` if no feature has a weight above 0."""
         weights = self.weighted_features(document)
+        # Otherwise all texts without weights would have the fingerprint 0.
         return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
 
     def sketches(self, documents: Sequence[Document]) -> list[int | None]:
         weigh = _WEIGHTS_OF_FREQUENCIES.get(self.weights)
         # What somebody has derived from this may have other features.
-        if type(self) is not SimHash or self._width or weigh is None or self.bits > 64:
-            return super().sketches(documents)
-        if len(documents) < _FEW_DOCUMENTS:  # so many are faster one by one
-            return super().sketches(documents)
+        is_other = type(self) is not SimHash or self._width or self.bits > 64
+        if weigh is None or is_other or len(documents) < _FEW_DOCUMENTS:
+            return [self.sketch(document) for document in documents]
         words = words_of(documents)
         counts = self.hashing.word_counts(words)
         sums = sums_of_bits(counts.hashes, weigh(counts.frequencies), counts.counts)
@@ -137,6 +124,7 @@ class SimHash(FingerprintMethod):
         return counts
 
 
+@dataclass(eq=False)
 class SimHashBigrams(SimHash):
     """Simhash over the set of overlapping 2-character strings of the text, including spaces.
 
@@ -146,18 +134,14 @@ class SimHashBigrams(SimHash):
     """
 
     name = "simhash-bigrams"
-    version = 1
-    sweep = ("max_distance", tuple(range(17)))
 
-    def __init__(self, max_distance: int = 3, *, bits: int = 64) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
-
-        *bits*: the length of the fingerprint, from 32 to 384. Raises ValueError for a value out of
-        range.
-        """
-        super().__init__(max_distance, features="characters", width=2, weights="binary", bits=bits)
+    features: str = fixed("characters")
+    width: int | None = fixed(2)
+    weights: str = fixed("binary")
+    lexicon: str | None = fixed(None)
 
 
+@dataclass(eq=False)
 class RandomProjection(SimHash):
     """Bits that say on which side of random hyperplanes the vector of term frequencies lies.
 
@@ -170,18 +154,16 @@ class RandomProjection(SimHash):
     """
 
     name = "random-projection"
-    version = 1
     sweep = ("max_distance", (0, 2, 4, 6, 8, 10, 12, 16, 20, 24, 29, 35, 42, 50, 60))
 
-    def __init__(self, max_distance: int = 12, *, bits: int = 384, vectors: str = "signs") -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
-
-        *bits*: the number of hyperplanes, from 32 to 384. *vectors*: "signs" or "gaussian". Raises
-        ValueError for a value out of range.
-        """
-        super().__init__(max_distance, weights="tf", bits=bits)
-        check_choice("vectors", vectors, ("signs", "gaussian"))
-        self.vectors = vectors
+    max_distance: int = 12
+    _: KW_ONLY
+    bits: int = whole(384, FEWEST_BITS, MOST_BITS)
+    vectors: str = choice("signs", ("signs", "gaussian"))
+    features: str = fixed("words")
+    width: int | None = fixed(None)
+    weights: str = fixed("tf")
+    lexicon: str | None = fixed(None)
 
     def sketch(self, document: Document) -> int | None:
         if self.vectors == "signs" or not document.tokens:

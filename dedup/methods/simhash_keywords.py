@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.arguments import check_whole
-from dedup.methods.fingerprint_method import FingerprintMethod
-from dedup.methods.simhash import fingerprint
+from dedup.methods.arguments import fixed, whole
+from dedup.methods.simhash import SimHash
 from dedup.text import Document
 
 # Weights are multiples of 2**-32 and sum up to at most the highest idf: exact in float64.
@@ -18,7 +18,8 @@ _STOP_WORDS = frozenset(
 )
 
 
-class SimHashKeywords(FingerprintMethod):
+@dataclass(eq=False)
+class SimHashKeywords(SimHash):
     """Simhash over the heaviest keywords of the text, weighted as by jieba's extract_tags.
 
     For Chinese. All words make better features than twenty (see `SimHash`): if one of twenty
@@ -26,47 +27,27 @@ class SimHashKeywords(FingerprintMethod):
     weight, those that come last in the order of words are among the twenty, as in the article. A
     number such as 2.43 is one word to jieba, and two here, as to all methods.
 
+    *integer*: whether to truncate weights to int(weight * 20), as in the article; the keywords of
+    long texts then have no weight. *lexicon*: the document frequencies (see `dedup.lexicon`).
+
     Source: an article on simhash in Python with jieba that is widely copied in Chinese; jieba,
     analyse/tfidf.py.
     """
 
     name = "simhash-keywords"
-    version = 1
-    sweep = ("max_distance", tuple(range(17)))
 
-    def __init__(
-        self,
-        max_distance: int = 3,
-        *,
-        top: int = 20,
-        integer: bool = False,
-        bits: int = 64,
-        lexicon: str = "jieba",
-    ) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+    _: KW_ONLY
+    top: int = whole(20, 1)
+    integer: bool = False
+    lexicon: str | None = "jieba"
+    weights: str = fixed("tf-idf")
+    features: str = fixed("words")
+    width: int | None = fixed(None)
 
-        *top*: the number of keywords. *integer*: whether to truncate weights to int(weight * 20),
-        as in the article; the keywords of long texts then have no weight. *bits*: the length of the
-        fingerprint, from 32 to 384. *lexicon*: the document frequencies (see `dedup.lexicon`).
-
-        Raises ValueError for a value out of range, and for a lexicon that cannot be read.
-        """
-        check_whole("bits", bits, 32, 384)
-        self.bits = bits
-        super().__init__(max_distance)
-        check_whole("top", top, 1)
-        if not isinstance(integer, bool):
-            raise ValueError(f"integer must be True or False, got {integer!r}")
-        load_lexicon(lexicon)
-        self.top = top
-        self.integer = integer
-        self.lexicon = lexicon
-
-    def sketch(self, document: Document) -> int | None:
-        """Return the fingerprint of *document*, or ``None`` if no keyword has a weight above 0."""
-        weights = self.weighted_features(document)
-        # Otherwise all long texts without weights would have the fingerprint 0.
-        return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.integer, bool):
+            raise ValueError(f"integer must be True or False, got {self.integer!r}")
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         weights = dict(keywords(document.tokens, self.top, self.lexicon))
@@ -75,7 +56,7 @@ class SimHashKeywords(FingerprintMethod):
         return weights
 
 
-def keywords(tokens: Sequence[str], top: int, lexicon: str) -> list[tuple[str, float]]:
+def keywords(tokens: Sequence[str], top: int, lexicon: str | None) -> list[tuple[str, float]]:
     """Return the *top* keywords and weights, the heaviest first, ties in reverse order of words.
 
     Words of one character and jieba's stop words are left out. The weight of a word is its share of

@@ -2,15 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
-from dedup.methods.arguments import check_share, check_whole
-from dedup.methods.digests import (
-    DigestMethod,
-    Digests,
-    count_common,
-    digests,
-    jaccard_distance,
-)
+from dedup.arrays import Array
+from dedup.methods.arguments import check_whole, share, whole
+from dedup.methods.digests import DigestMethod, count_common, digests, jaccard_distance
 from dedup.text import Document
 
 STOP_WORDS = frozenset(
@@ -42,14 +38,16 @@ _ANTECEDENTS = """
 ANTECEDENTS = dict.fromkeys(_ANTECEDENTS, (1, 3))
 
 
+@dataclass(eq=False)
 class SpotSigs(DigestMethod):
     """Matches pages whose spots, short chains of words after stop words, are alike.
 
     A spot starts at each occurrence of an antecedent, which is itself a stop word. It is the
     antecedent followed by *chain length* content words, each the *spot distance*-th content word
-    after the previous one. A chain that the end of the text interrupts does not count. Stop words
-    are frequent in running text but rare in navigation and lists, which have few spots; a page with
-    fewer than *min_spots* has no sketch.
+    after the previous one; *antecedents* has both numbers of each, the spot distance first. A chain
+    that the end of the text interrupts does not count. Stop words are frequent in running text but
+    rare in navigation and lists, which have few spots; a page with fewer than *min_spots* has no
+    sketch.
 
     The distance is 1 - J, where J is the Jaccard similarity of the multisets of spots: the sum of
     the lesser counts divided by the sum of the greater ones. The Chinese stop words are this
@@ -64,22 +62,16 @@ class SpotSigs(DigestMethod):
     version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
-    def __init__(
-        self,
-        max_distance: float = 0.4,
-        *,
-        antecedents: Mapping[str, Sequence[int]] = ANTECEDENTS,
-        min_spots: int = 4,
-    ) -> None:
-        """Create the method with the threshold *max_distance*, from 0 to below 1.
+    max_distance: float = share(0.4)
+    _: KW_ONLY
+    antecedents: Mapping[str, Sequence[int]] = field(default_factory=lambda: ANTECEDENTS)
+    min_spots: int = whole(4, 1)
 
-        *antecedents*: the spot distance and chain length of each antecedent, 1 or more.
-        *min_spots*: the fewest spots of a page with a sketch. Raises ValueError for a value out of
-        range.
-        """
-        check_share("max_distance", max_distance)
-        if max_distance == 1:
-            raise ValueError(f"max_distance must be below 1, got {max_distance!r}")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_distance == 1:
+            raise ValueError(f"max_distance must be below 1, got {self.max_distance!r}")
+        antecedents = self.antecedents
         if not isinstance(antecedents, Mapping) or not antecedents:
             raise ValueError(f"antecedents must be words with two numbers, got {antecedents!r}")
         for antecedent, numbers in antecedents.items():
@@ -89,21 +81,19 @@ class SpotSigs(DigestMethod):
                 )
             check_whole(f"the spot distance of {antecedent!r}", numbers[0], 1)
             check_whole(f"the chain length of {antecedent!r}", numbers[1], 1)
-        check_whole("min_spots", min_spots, 1)
-        self.max_distance = max_distance
         self.antecedents = {word: list(numbers) for word, numbers in antecedents.items()}
-        self.min_spots = min_spots
 
-    def sketch(self, document: Document) -> Digests | None:
+    def sketch(self, document: Document) -> Array | None:
         """Return the digests of the spots, shape (n,), uint64, or ``None`` if there are too few."""
-        spots = digests(self.weighted_features(document).elements(), self.hashing)
-        return spots if len(spots) >= self.min_spots else None
+        spots = self.weighted_features(document).elements()
+        return digests(spots, self.hashing, self.min_spots)
 
     def weighted_features(self, document: Document) -> Counter[str]:
         return Counter(find_spots(document.tokens, self.antecedents))
 
-    def distance(self, sketch: Digests, other: Digests) -> float:
-        return jaccard_distance(count_common(sketch, other), len(sketch), len(other))
+    def distance(self, sketch: Array, other: Array) -> float:
+        distance: float = jaccard_distance(count_common(sketch, other), len(sketch), len(other))
+        return distance
 
 
 def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) -> Iterator[str]:

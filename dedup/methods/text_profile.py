@@ -3,35 +3,32 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
-from dedup.methods.arguments import check_share, check_whole
+from dedup.methods.arguments import share, whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
 
 
+@dataclass(eq=False)
 class TextProfile(SingleDigestMethod):
     """Matches pages whose words have the same frequencies, rounded down to steps.
 
-    Source: Apache Nutch, TextProfileSignature (there, words have 3 characters or more, and the
-    digest is MD5; here it is BLAKE2b of 128 bits).
+    A *step* is a share of the highest frequency, but at least 2 occurrences, unless no word occurs
+    twice. Words shorter than *min_length* do not count. In Nutch it is 3, but most Chinese words
+    have 2 characters.
+
+    Source: Apache Nutch, TextProfileSignature (there, the digest is MD5; here it is BLAKE2b of 128
+    bits).
     """
 
     name = "text-profile"
     version = 2
     sweep = ("step", (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5))
 
-    def __init__(self, *, step: float = 0.01, min_length: int = 2) -> None:
-        """Create the method.
-
-        *step*: from 0 to 1, a share of the highest frequency; frequencies are rounded down to
-        multiples of it. A step is at least 2 occurrences, unless no word occurs twice.
-        *min_length*: shorter words do not count. In Nutch it is 3, but most Chinese words have 2
-        characters. Raises ValueError for a value out of range.
-        """
-        check_share("step", step)
-        check_whole("min_length", min_length, 1)
-        self.step = step
-        self.min_length = min_length
+    _: KW_ONLY
+    step: float = share(0.01)
+    min_length: int = whole(2, 1)
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the profile, or ``None`` if no word counts."""

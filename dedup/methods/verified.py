@@ -2,24 +2,23 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.methods.arguments import check_share
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.arguments import fixed, share
+from dedup.methods.base import as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
-from dedup.methods.shingles import shingle_hashes_of, shingles
+from dedup.methods.shingles import ShingleMethod
 from dedup.packed import Packed
-from dedup.text import Document
-from dedup.words import Words, words_of
+from dedup.words import Words
 
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_WIDTH = 3
 _BANDS, _ROWS = 12, 3
 _KEY_BITS, _KEY_BYTES = 24, 3
 _SIGNATURE_BITS = 1024
@@ -45,7 +44,8 @@ class VerifiedSketch(NamedTuple):
     checked: bytes
 
 
-class Verified(KeyMethod):
+@dataclass(eq=False)
+class Verified(ShingleMethod):
     """Near-duplicates by their shingles and by the numbers that were replaced.
 
     The distance of two pages is 1 - J + 10 * sqrt(R) / N. J is the Jaccard similarity of their
@@ -77,51 +77,27 @@ class Verified(KeyMethod):
     candidates_per_key = 128
     sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(1, 15)))
 
-    def __init__(self, max_distance: float = 0.4) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to 1.
+    max_distance: float = share(0.4)
+    width: int = fixed(3)
 
-        Raises ValueError if *max_distance* is outside that range.
-        """
-        check_share("max_distance", max_distance)
-        self.max_distance = max_distance
-
-    def sketch(self, document: Document) -> VerifiedSketch | None:
-        """Return the sketch of *document*, or ``None`` if it has no tokens."""
-        return Verified.sketches(self, [document])[0]
-
-    def sketches(self, documents: Sequence[Document]) -> list[VerifiedSketch | None]:
-        words = words_of(documents)
-        has_words = words.counts > 0
-        counts = words.counts[has_words]
-        if not len(counts):
-            return [None] * len(documents)
-        shingles = shingle_hashes_of(documents, _WIDTH, self.hashing)
-        hashes, sizes = shingles.hashes, shingles.counts[has_words]
-        checked = np.zeros(len(counts), _CHECKED)
-        checked["tokens"] = np.minimum(counts, 2**16 - 1)
+    def sketches_of_shingles(
+        self, hashes: Array, counts: Array, words: Words
+    ) -> Iterator[VerifiedSketch]:
+        tokens = words.counts[words.counts > 0]
         numbers = [
             own
-            for own, has in zip(number_hashes(words, self.hashing), has_words, strict=True)
-            if has
+            for own, count in zip(
+                number_hashes(words, self.hashing), words.counts.tolist(), strict=True
+            )
+            if count
         ]
+        checked = np.zeros(len(counts), _CHECKED)
+        checked["tokens"] = np.minimum(tokens, 2**16 - 1)
         checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
         checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
-        checked["signature"] = one_bit_signatures(hashes, sizes, _SIGNATURE_BITS)
-        data, size = checked.tobytes(), _CHECKED.itemsize
-        sketches = (
-            VerifiedSketch(tuple(bands), data[number * size : (number + 1) * size])
-            for number, bands in enumerate(_bands(hashes, sizes))
-        )
-        return [next(sketches) if has else None for has in has_words.tolist()]
-
-    def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return dict.fromkeys(shingles(document.tokens, _WIDTH), 1.0)
-
-    def keys(self, sketch: VerifiedSketch) -> Iterable[int]:
-        return sketch.bands
-
-    def distance(self, sketch: VerifiedSketch, other: VerifiedSketch) -> float:
-        return self.distances_of_pairs([sketch.checked], [other.checked]).item()  # type: ignore[no-any-return]
+        checked["signature"] = one_bit_signatures(hashes, counts, _SIGNATURE_BITS)
+        for bands, row in zip(_bands(hashes, counts), checked, strict=True):
+            yield VerifiedSketch(tuple(bands), row.tobytes())
 
     def payload(self, sketch: VerifiedSketch) -> bytes:
         return sketch.checked
@@ -146,9 +122,11 @@ class Verified(KeyMethod):
         return keys + sketch.checked
 
     def from_bytes(self, data: bytes) -> VerifiedSketch:
-        ends = range(_KEY_BYTES, _KEY_BYTES * _BANDS + 1, _KEY_BYTES)
-        bands = tuple(int.from_bytes(data[end - _KEY_BYTES : end], "little") for end in ends)
-        return VerifiedSketch(bands, data[_KEY_BYTES * _BANDS :])
+        # A payload has no bands.
+        keys, checked = data[: -_CHECKED.itemsize], data[-_CHECKED.itemsize :]
+        starts = range(0, len(keys), _KEY_BYTES)
+        bands = (int.from_bytes(keys[start : start + _KEY_BYTES], "little") for start in starts)
+        return VerifiedSketch(tuple(bands), checked)
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Any, Any, Sequence[bytes]]:
         end = _KEY_BYTES * _BANDS

@@ -75,19 +75,6 @@ def test_the_distance_is_of_bits_if_enough_supershingles_are_equal(equal, differ
     assert Combined().distance(one, one) == 0
 
 
-def test_infinity_is_above_every_threshold():
-    one, other = sketch_with(1, 0)
-    assert found(Combined(383), one, other) is None
-
-
-@each("max_unequal", range(6))
-def test_the_index_is_exact_at_every_number_of_supershingles(max_unequal):
-    method = Combined(max_unequal=max_unequal)
-    for equal in range(7):
-        one, other = sketch_with(equal, 11, seed=equal)
-        assert found(method, one, other) == (11 if 6 - equal <= max_unequal else None)
-
-
 def test_a_match_is_a_match_of_both_methods():
     """Among texts that match by one of them only, by both and by none."""
     combined, shingling, projection = Combined(), Shingling(), RandomProjection(29)
@@ -102,24 +89,6 @@ def test_a_match_is_a_match_of_both_methods():
     assert seen == {(True, True), (True, False), (False, True), (False, False)}
 
 
-def test_what_its_index_finds_the_index_of_shingling_finds():
-    methods = Combined(), Shingling()
-    indexes = [index_for(method) for method in methods]
-    documents = [Document(text) for text in edited_texts(5)]
-    for document in documents:
-        for method, index in zip(methods, indexes, strict=True):
-            index.add(method.sketch(document))
-    pages = [0, 0]
-    for document in documents:
-        combined, shingling = (
-            {match.page for match in index.query_all(method.sketch(document))}
-            for method, index in zip(methods, indexes, strict=True)
-        )
-        assert combined <= shingling
-        pages = [pages[0] + len(combined), pages[1] + len(shingling)]
-    assert len(documents) < pages[0] < pages[1]
-
-
 @pytest.mark.parametrize("text", ["word", "two words", "a rose is a rose is a rose is a flower"])
 def test_a_sketch_is_the_sketches_of_both_methods(text):
     document, combined = Document(text), Combined()
@@ -131,21 +100,6 @@ def test_a_sketch_is_the_sketches_of_both_methods(text):
     assert combined.to_bytes(sketch) == (
         shingling.to_bytes(sketch.supershingles) + projection.to_bytes(sketch.projection)
     )
-
-
-@each("arguments", [{}, {"bits": 64}, {"bits": 33}, {"supershingles": 7, "bits": 32}])
-def test_a_stored_sketch_is_as_long_as_its_parts(arguments):
-    method = Combined(**arguments)
-    sketch = method.sketch(Document("the cat sat on the mat"))
-    data = method.to_bytes(sketch)
-    assert len(data) == 8 * method.supershingles + -(-method.bits // 8)
-    again = method.from_bytes(data)
-    assert again.supershingles.tolist() == sketch.supershingles.tolist()
-    assert again.projection == sketch.projection
-
-
-def test_a_document_without_tokens_has_no_sketch():
-    assert Combined().sketch(Document("")) is None
 
 
 def test_arguments_reach_both_methods():
@@ -171,22 +125,3 @@ def test_its_defaults_are_those_of_the_methods_it_is_made_of():
     assert combined["max_unequal"] == shingling.pop("max_distance")
     assert shingling.items() <= combined.items()
     assert combined["bits"] == METHODS["random-projection"]().bits
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": -1}, "max_distance must be from 0 to 383, got -1"),
-        ({"max_distance": 384}, "max_distance must be from 0 to 383, got 384"),
-        ({"bits": 400}, "bits must be from 32 to 384, got 400"),
-        ({"max_unequal": 6}, "max_unequal must be from 0 to 5, got 6"),
-        ({"max_unequal": "4"}, "max_unequal must be from 0 to 5, got '4'"),
-        ({"supershingles": 0}, "supershingles must be 1 or more, got 0"),
-        ({"supershingles": None}, "supershingles must be 1 or more, got None"),
-        ({"minimums": 80}, "minimums must be a multiple of 6, got 80"),
-        ({"width": 0}, "width must be 1 or more, got 0"),
-    ],
-)
-def test_an_impossible_argument_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Combined(**arguments)

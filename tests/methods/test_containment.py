@@ -83,11 +83,6 @@ def test_a_sketch_is_the_least_hashes_of_the_shingles():
     )
 
 
-@pytest.mark.parametrize("tokens", [10**3, 10**5])
-def test_a_sketch_is_bounded_however_long_the_text(tokens):
-    assert len(METHOD.to_bytes(sketch(words(tokens)))) == 1024
-
-
 def test_a_part_of_a_page_that_is_too_long_to_know_is_kept():
     stored = words(5000)
     assert distance(stored[100:200], stored) == math.inf
@@ -136,19 +131,3 @@ def test_a_part_shares_a_key_with_what_contains_it(seed, size, times):
 def test_bytes_that_are_no_sketch_are_refused(data):
     with pytest.raises(ValueError, match="a sketch is truncated"):
         METHOD.keys_of_many([METHOD.to_bytes(sketch(ENGLISH)), data])
-
-
-@each(
-    "arguments",
-    [
-        {"max_distance": 1.1},
-        {"max_distance": True},
-        {"width": 0},
-        {"hashes": 0},
-        {"min_sample": 0},
-        {"hashes": 10, "min_sample": 11},
-    ],
-)
-def test_a_wrong_argument_is_refused(arguments):
-    with pytest.raises(ValueError, match=" must be "):
-        Containment(**arguments)

@@ -1,12 +1,10 @@
 import random
 
-import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.index import Match
-from dedup.methods import METHODS
 from dedup.methods.feature_code import FeatureCode, stop_codes
 from dedup.methods.sentences import sentences
 from dedup.search import index_for
@@ -46,10 +44,6 @@ def test_a_text_without_stops_has_no_codes():
     assert stop_codes("home news sport 3.14 contact", 5) == []
 
 
-def test_a_stop_before_all_letters_has_none():
-    assert stop_codes("... home", 5) == []
-
-
 @each(
     "text",
     ["3.14 and 2.71", "see example.com/a.html?b=2", "j. smith, e.g. him", "x != y", "a;b", "..."],
@@ -86,24 +80,6 @@ def test_full_width_marks_are_stops():
 def test_strict_matches_are_fuzzy_ones(one, other):
     if matching(FeatureCode(matching="strict"), one, other):
         assert matching(FeatureCode(0, matching="fuzzy"), one, other)
-
-
-@given(st.lists(PAGES, min_size=2, max_size=8), st.sampled_from(["strict", "fuzzy"]), st.randoms())
-def test_any_order_of_insertion_gives_the_same_pairs(pages, kind, chooser):
-    def pairs(order):
-        index, found = index_for(method), set()
-        for page in order:
-            if sketches[page] is not None:
-                matches = index.query_all(sketches[page])
-                found |= {(frozenset((page, match.page)), match.distance) for match in matches}
-                index.add(sketches[page], page)
-        return found
-
-    method = FeatureCode(matching=kind)
-    sketches = [sketch(method, page) for page in pages]
-    order = list(range(len(pages)))
-    chooser.shuffle(order)
-    assert pairs(order) == pairs(range(len(pages)))
 
 
 def test_navigation_and_layout_around_the_text_change_nothing_inside():
@@ -153,18 +129,3 @@ def test_a_page_with_fewer_different_codes_has_no_sketch():
     assert sketch(FeatureCode(), "一句话。又一句话。") is not None
     assert sketch(FeatureCode(min_stops=3), "一句话。又一句话。") is None
     assert sketch(FeatureCode(min_stops=4), "一句长的话。" * 20) is None
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": 2}, "max_distance must be from 0 to 1, got 2"),
-        ({"matching": "exact"}, "matching must be one of strict, fuzzy, got 'exact'"),
-        ({"letters": 0}, "letters must be 1 or more, got 0"),
-        ({"stops": 0}, "stops must be 1 or more, got 0"),
-        ({"min_stops": 21}, "min_stops must be from 1 to 20, got 21"),
-    ],
-)
-def test_impossible_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        METHODS["feature-code"](**arguments)

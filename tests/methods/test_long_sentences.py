@@ -1,13 +1,9 @@
 import math
 import random
 
-import pytest
 from cases import each
 
-from dedup.index import Match
-from dedup.methods import METHODS
 from dedup.methods.long_sentences import LongSentences, longest_sentences
-from dedup.search import index_for
 from dedup.text import Document
 
 
@@ -101,34 +97,3 @@ def test_how_many_sentences_have_to_be_equal_by_default(count, equal, matches):
 def test_one_equal_sentence_is_never_enough():
     assert distance(page(1, 2), page(1, 3)) == math.inf
     assert distance(page(1, 2), page(1, 3), LongSentences(1, min_equal=1)) == 0.5
-
-
-def test_two_of_five_are_enough_at_the_threshold_of_the_source():
-    method = LongSentences(0.6, sentences=5, min_equal=2)
-    assert distance(page(1, 2, 3, 4, 5), page(1, 2, 8, 9, 10), method) <= method.max_distance
-
-
-def test_an_edited_page_is_found():
-    index = index_for(LongSentences())
-    index.add(sketch(page(1, 2, 3, 4, 5)))
-    assert index.query(sketch(page(1, 9, 3, 4, 5))) == Match(0, 0.2)
-    assert index.query(sketch(page(1, 9, 10, 11, 5))) is None
-
-
-def test_a_page_with_one_sentence_has_no_sketch():
-    assert sketch(sentence(1)) is None
-    assert len(sketch(page(1, 2))) == 2
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": "a"}, "max_distance must be from 0 to 1, got 'a'"),
-        ({"sentences": 0}, "sentences must be 1 or more, got 0"),
-        ({"min_equal": 6}, "min_equal must be from 1 to 5, got 6"),
-        ({"min_length": 0}, "min_length must be 1 or more, got 0"),
-    ],
-)
-def test_impossible_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        METHODS["long-sentences"](**arguments)

@@ -3,14 +3,13 @@ import random
 
 import numpy as np
 import pytest
-import xxhash
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from murmur import MASK, fmix64
 
 from dedup.methods import minhash
-from dedup.methods.hashing import mix, seeds
+from dedup.methods.hashing import mix
 from dedup.methods.minhash import MinHash
 from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
@@ -91,17 +90,6 @@ def found(method, one, other):
     return match and match.distance
 
 
-@each(
-    ("width", "distinct"),
-    # a|rose|is; a rose|rose is|is a; ...; the whole text, as one run and as too short for one
-    [(1, 3), (2, 3), (3, 3), (4, 3), (5, 3), (6, 3), (7, 2), (8, 1), (9, 1), (100, 1)],
-)
-def test_a_rose_is_a_rose_is_a_rose(width, distinct):
-    hashes = shingle_hashes(ROSE.split(), width)
-    assert len(hashes) == max(1, 8 - width + 1)
-    assert len(set(hashes.tolist())) == len(shingles_by_hand(ROSE.split(), width)) == distinct
-
-
 @given(st.lists(st.sampled_from(["a", "rose", "is", "玫瑰", "é"]), max_size=12), st.integers(1, 9))
 def test_shingles_are_the_runs_of_so_many_tokens(tokens, width):
     runs = [tokens[i : i + width] for i in range(max(1, len(tokens) - width + 1))]
@@ -121,18 +109,6 @@ def test_a_signature_is_that_computed_by_hand(text, width):
     shingles = shingles_by_hand(document.tokens, width)
     sketch = MinHash(width=width, bands=5, rows=3, max_distance=5).sketch(document)
     assert sketch.tolist() == minimums_by_hand([hashed_by_hand(s) for s in shingles], 15)
-
-
-def test_a_signature_never_changes():
-    """Pages are compared with ones that were stored by an earlier release."""
-    method = MinHash()
-    data = method.to_bytes(method.sketch(Document.from_main_text(ENGLISH)))
-    assert (len(data), xxhash.xxh3_64_hexdigest(data)) == (400, "3c0433e69d2d18d2")
-
-
-def test_the_hash_functions_differ():
-    assert len(set(seeds(10_000).tolist())) == 10_000
-    assert seeds(100).tolist() == seeds(10_000)[:100].tolist()
 
 
 @pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.8, 0.95])
@@ -161,17 +137,6 @@ def test_every_shingle_is_equally_often_the_least():
     assert abs(chi_square - degrees) < 4 * math.sqrt(2 * degrees)
 
 
-def test_two_components_are_equal_independently_of_each_other():
-    chooser, trials, jaccard = random.Random(4), 3000, 0.5
-    both = 0
-    for trial in range(trials):
-        values = random_hashes(40, chooser.randrange(1 << 32) + trial)
-        equal = minimums(values[:30], 2) == minimums(values[10:], 2)
-        both += bool(equal.all())
-    error = math.sqrt(0.25 * 0.75 / trials)
-    assert abs(both / trials - jaccard**2) < 4 * error
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("jaccard", [0.3, 0.5, 0.65])
 def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
@@ -189,48 +154,6 @@ def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
     assert abs(sharing / trials - expected) < 4 * error
 
 
-def test_the_distance_estimates_the_jaccard_similarity():
-    chooser, trials, jaccard = random.Random(6), 100, 0.7
-    method = MinHash(width=1)
-    distances = [
-        method.distance(*(method.sketch(Document(t)) for t in words_with(jaccard, 100, chooser)))
-        for _ in range(trials)
-    ]
-    error = math.sqrt(jaccard * (1 - jaccard) / (100 * trials))
-    assert abs(1 - np.mean(distances) / 100 - jaccard) < 4 * error
-
-
-def test_the_order_of_shingles_and_their_repetition_change_nothing():
-    hashes = random_hashes(500, 7)
-    shuffled = np.random.default_rng(8).permutation(np.concatenate([hashes, hashes, hashes[:7]]))
-    assert minimums(shuffled, 84).tolist() == minimums(hashes, 84).tolist()
-
-
-def test_the_order_of_words_matters_within_a_shingle_only():
-    words = [f"word{i}" for i in range(100)]
-    texts = Document(" ".join(words)), Document(" ".join(reversed(words)))
-    for width, distance in [(1, 0), (2, 100), (3, 100)]:
-        method = MinHash(width=width)
-        assert method.distance(*map(method.sketch, texts)) == distance
-
-
-@each("words", [1, 2, 3, 7])
-def test_a_text_that_is_shorter_than_a_shingle_is_one_shingle(words):
-    text = " ".join(f"word{i}" for i in range(words))
-    method = MinHash(width=8)
-    sketch = method.sketch(Document(text))
-    assert sketch.tolist() == MinHash(width=words).sketch(Document(text)).tolist()
-    assert method.distance(sketch, method.sketch(Document(f"{text} more"))) == 100
-
-
-@pytest.mark.parametrize("at_a_time", [1, 99, 100, 101, 199, 200, 83 * 100, 84 * 100, 85 * 100])
-def test_minimums_do_not_depend_on_the_size_of_a_part(monkeypatch, at_a_time):
-    hashes = random_hashes(100, 9)
-    expected = minimums(hashes, 84).tolist()
-    monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
-    assert minimums(hashes, 84).tolist() == expected
-
-
 @pytest.mark.parametrize("at_a_time", [1, 1 << 16])
 def test_the_minimums_of_many_sets_are_those_of_each(monkeypatch, at_a_time):
     monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
@@ -239,20 +162,6 @@ def test_the_minimums_of_many_sets_are_those_of_each(monkeypatch, at_a_time):
     together = minhash.minimums(np.concatenate(sets), sizes, 84)
     assert together.tolist() == [minimums(own, 84).tolist() for own in sets]
     assert minhash.minimums(random_hashes(0, 1), sizes[:0], 84).shape == (0, 84)
-
-
-def test_minimums_of_many_shingles_are_those_of_all_at_once():
-    hashes = random_hashes(30_000, 10)
-    factors, summands = seeds(84) >> np.uint64(32) | np.uint64(1), seeds(84) % np.uint64(2**32)
-    values = hashes[:, None] // np.uint64(2**32) * factors + summands
-    assert minimums(hashes, 84).tolist() == (values % np.uint64(2**32)).min(axis=0).tolist()
-
-
-def test_minimums_do_not_change_the_hashes():
-    hashes = random_hashes(100, 11)
-    before = hashes.tolist()
-    minimums(hashes, 10)
-    assert hashes.tolist() == before
 
 
 def test_a_key_is_of_one_band_and_its_place():
@@ -278,28 +187,3 @@ def test_a_page_that_shares_no_band_is_not_found_however_near_it_is():
     assert method.distance(one, near) == 25
     assert found(method, one, near) is None
     assert found(method, one, changed(one, range(4, 100, 4))) == 24
-
-
-def test_more_components_give_longer_signatures_that_begin_alike():
-    document = Document.from_main_text(ENGLISH)
-    short = MinHash(bands=5, rows=4, max_distance=3).sketch(document)
-    long = MinHash(bands=25, rows=8, max_distance=3).sketch(document)
-    assert (short.shape, long.shape) == ((20,), (200,))
-    assert long[:20].tolist() == short.tolist()
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": -1}, "max_distance must be from 0 to 100, got -1"),
-        ({"max_distance": 101}, "max_distance must be from 0 to 100, got 101"),
-        ({"max_distance": 7, "bands": 3, "rows": 2}, "max_distance must be from 0 to 6, got 7"),
-        ({"max_distance": 0.5}, "max_distance must be from 0 to 100, got 0.5"),
-        ({"width": 0}, "width must be 1 or more, got 0"),
-        ({"bands": 0}, "bands must be 1 or more, got 0"),
-        ({"rows": True}, "rows must be 1 or more, got True"),
-    ],
-)
-def test_an_impossible_argument_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        MinHash(**arguments)

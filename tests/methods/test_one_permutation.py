@@ -41,12 +41,6 @@ def test_each_bin_has_the_least_of_its_own():
         assert least[number] == min(value_of(element) for element in own)
 
 
-def test_order_and_repetition_of_elements_do_not_matter():
-    elements = hashes(range(50))
-    again = np.concatenate([elements[::-1], elements[:7]])
-    assert (bin_minimums([elements], 1024)[0] == bin_minimums([again], 1024)[0]).all()
-
-
 @each("size", [1, 2, 3, 20, 5000])
 def test_empty_bins_take_a_minimum_of_others(size):
     elements = hashes(range(size))

@@ -1,5 +1,4 @@
 import math
-import random
 
 import pytest
 from cases import each
@@ -7,15 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import article
 
-from dedup.index import Match
-from dedup.index.keys import KeyIndex
-from dedup.methods import METHODS
 from dedup.methods.segments import Segments, content_defined_segments, equal_segments
 from dedup.methods.shingles import shingle_hashes
-from dedup.search import index_for
 from dedup.text import Document
-
-MODES = ["paragraphs", "equal", "content-defined"]
 
 
 def distance(method, one, other):
@@ -34,18 +27,6 @@ def with_words_changed(text, places):
     return " ".join(words)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_cuts_and_finds_an_equal_text(mode):
-    method = Segments(mode=mode)
-    text = "\n".join(article(number, 24) for number in range(10))
-    sketch = method.sketch(Document.from_main_text(text))
-    assert len(sketch) >= 5
-    index = index_for(method)
-    assert isinstance(index, KeyIndex)
-    index.add(sketch)
-    assert index.query(sketch) == Match(0, 0)
-
-
 @given(st.permutations(range(8)))
 def test_paragraphs_in_another_order_still_match(order):
     paragraphs = [article(number, 30) for number in range(8)]
@@ -61,14 +42,6 @@ def test_as_many_edits_survive_as_may_differ_of_10_equal_segments(edits):
     method = Segments(0.3, mode="equal", segments=10)
     assert matches(method, text, changed) == (edits <= 3)
     assert distance(method, text, changed) == (edits / 10 if edits <= 8 else math.inf)
-
-
-@each("seed", range(5))
-def test_edits_at_random_places_change_no_more_equal_segments_than_they_are(seed):
-    text = article(2, 200)
-    places = random.Random(seed).sample(range(200), 3)
-    method = Segments(0.3, mode="equal", segments=10)
-    assert matches(method, text, with_words_changed(text, places))
 
 
 def test_one_more_word_moves_all_equal_segments_but_few_content_defined_ones():
@@ -101,11 +74,6 @@ def test_content_defined_segments_are_those_cut_by_hand(tokens, length):
     assert [part for part in found if part] == [part for part in segments if part]
 
 
-def test_content_defined_segments_have_the_length_on_average():
-    tokens = [f"word{number}" for number in range(12_000)]
-    assert 900 < len(content_defined_segments(tokens, 12)) < 1100
-
-
 @given(st.integers(0, 50), st.integers(1, 20))
 def test_equal_segments_have_as_many_words_each_and_leave_none_out(words, count):
     tokens = list("abcdefghij" * 5)[:words]
@@ -135,11 +103,6 @@ def test_a_segment_of_fewer_than_10_letters_does_not_count():
     assert len(method.sketch(Document.from_main_text("nine, letter\n123456789"))) == 1
 
 
-def test_punctuation_and_case_do_not_count():
-    method = Segments(mode="paragraphs", min_equal=1)
-    assert distance(method, "Nothing, to be done!", "nothing to be done") == 0
-
-
 def test_pages_with_too_few_equal_segments_are_infinitely_far():
     shared, *own = (article(number, 30) for number in range(3))
     texts = [f"{shared}\n{other}" for other in own]
@@ -152,21 +115,3 @@ def test_a_page_with_too_few_segments_has_no_sketch():
     lines = [article(number, 20) for number in range(3)]
     assert method.sketch(Document.from_main_text("\n".join(lines))) is not None
     assert method.sketch(Document.from_main_text("\n".join(lines[:2]))) is None
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": -0.1}, "max_distance must be from 0 to 1, got -0.1"),
-        (
-            {"mode": "random"},
-            "mode must be one of paragraphs, equal, content-defined, got 'random'",
-        ),
-        ({"segments": 0}, "segments must be 1 or more, got 0"),
-        ({"length": 0}, "length must be from 1 to 4294967296, got 0"),
-        ({"min_equal": 0}, "min_equal must be 1 or more, got 0"),
-    ],
-)
-def test_impossible_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        METHODS["segments"](**arguments)

@@ -1,8 +1,6 @@
 from collections import Counter
 from fractions import Fraction
 
-import pytest
-from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +10,6 @@ from dedup.methods.spotsigs import (
     STOP_WORDS,
     SpotSigs,
     find_spots,
-    jaccard_distance,
 )
 from dedup.text import Document, tokenise
 
@@ -70,30 +67,6 @@ def test_the_sentence_of_the_paper_has_its_seven_spots():
     )
 
 
-def test_a_chain_takes_every_second_word_at_distance_2():
-    assert spots("the red orange yellow green blue violet", the=(2, 3)) == [
-        "the:orange:green:violet"
-    ]
-
-
-def test_every_antecedent_has_a_distance_and_a_length_of_its_own():
-    assert spots("the red car and a blue van", the=(1, 1), a=(2, 1)) == ["the:red", "a:van"]
-
-
-def test_a_chain_that_the_end_of_the_text_cuts_off_is_dropped():
-    assert spots("the red car", the=(1, 2)) == ["the:red:car"]
-    assert spots("the red car", the=(1, 3)) == []
-    assert spots("the red car the", the=(1, 1)) == ["the:red"]
-
-
-def test_stop_words_in_a_chain_are_skipped_however_many():
-    assert spots("the of red and of these car", the=(1, 2)) == ["the:red:car"]
-
-
-def test_an_antecedent_is_never_a_word_of_a_chain():
-    assert spots("zebra red zebra blue car", zebra=(1, 2)) == ["zebra:red:blue", "zebra:blue:car"]
-
-
 def test_chinese_spots_are_of_segmented_words():
     assert spots("天亮以前是最热闹的地方", 是=(1, 2), 的=(1, 1)) == ["是:热闹:地方", "的:地方"]
 
@@ -144,34 +117,7 @@ def test_the_threshold_is_exact():
         assert SpotSigs().distance(digests(one), digests(other)) == tenths / 10
 
 
-@each(
-    ("shared", "one", "other", "distance"),
-    [(9, 10, 9, 0.1), (5, 5, 5, 0), (0, 3, 4, 1), (1, 1, 3, 2 / 3), (2, 3, 3, 0.5)],
-)
-def test_the_distance_of_counts(shared, one, other, distance):
-    assert jaccard_distance(shared, one, other) == distance
-
-
 def test_equal_parts_of_a_page_count_as_often_as_they_are_there():
     assert count_common(digests("aaab"), digests("aabb")) == 3
     assert len(digests("aaab")) == 4
     assert digests("abab").tolist() == digests("bbaa").tolist()
-
-
-@each(
-    ("arguments", "message"),
-    [
-        ({"max_distance": 1.5}, "max_distance must be from 0 to 1, got 1.5"),
-        ({"max_distance": 1}, "max_distance must be below 1, got 1"),
-        ({"min_spots": 0}, "min_spots must be 1 or more, got 0"),
-        ({"antecedents": {}}, "antecedents must be words with two numbers, got {}"),
-        ({"antecedents": ["the"]}, "antecedents must be words with two numbers, got \\['the'\\]"),
-        ({"antecedents": {"the": 2}}, "antecedents must be words with two numbers, got 'the': 2"),
-        ({"antecedents": {"the": (1,)}}, "antecedents must be words with two numbers, got 'the'"),
-        ({"antecedents": {"the": (0, 2)}}, "the spot distance of 'the' must be 1 or more, got 0"),
-        ({"antecedents": {"the": (1, 0)}}, "the chain length of 'the' must be 1 or more, got 0"),
-    ],
-)
-def test_impossible_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        SpotSigs(**arguments)

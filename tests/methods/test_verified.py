@@ -188,13 +188,3 @@ def test_only_pages_within_a_threshold_of_ones_own_match():
     near, far = (edited(text, count) for count in (2, 20))
     assert index.query(strict.sketch(Document(" ".join(near)))) is not None
     assert index.query(strict.sketch(Document(" ".join(far)))) is None
-
-
-def test_a_sketch_takes_200_bytes():
-    assert len(VERIFIED.to_bytes(sketch(words(3000)))) == 12 * 3 + 4 + 16 * 2 + 128 == 200
-
-
-@each("max_distance", [-0.1, 1.1, "0.4", None, True])
-def test_an_impossible_threshold_is_refused(max_distance):
-    with pytest.raises(ValueError, match="max_distance must be from 0 to 1, got"):
-        Verified(max_distance)
