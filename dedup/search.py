@@ -1,45 +1,42 @@
 """The choice of an index for the sketches of a method, and the loading of stored sketches."""
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.index.base import Index
+from dedup.index.batches import BatchIndex, FingerprintBatches, KeyBatches
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
-from dedup.index.spots import SpotIndex
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprints import FingerprintMethod
-from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
 from dedup.text import Document
 
 
-@singledispatch
 def index_for(method: Method) -> Index:
     """Return an empty index over the sketches of *method*, with its threshold.
 
     Raises TypeError if there is no index for the kind of *method*.
     """
+    if isinstance(method, FingerprintMethod):
+        return HammingIndex(method.bits, method.max_distance)
+    return KeyIndex(_with_keys(method))
+
+
+def batch_index_for(method: Method) -> BatchIndex:
+    """Return an empty index with the same answers as that of `index_for`, queried in batches."""
+    if isinstance(method, FingerprintMethod):
+        return FingerprintBatches(method)
+    return KeyBatches(_with_keys(method))
+
+
+def _with_keys(method: Method) -> KeyMethod:
+    if isinstance(method, KeyMethod):
+        return method
     name = type(method).__name__
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
-
-
-@index_for.register
-def _(method: KeyMethod) -> Index:
-    return KeyIndex(method)
-
-
-@index_for.register
-def _(method: SpotSigs) -> Index:
-    return SpotIndex(method)
-
-
-@index_for.register
-def _(method: FingerprintMethod) -> Index:
-    return HammingIndex(method.bits, method.max_distance)
 
 
 def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]:

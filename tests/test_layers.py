@@ -40,7 +40,6 @@ LAYERS = [
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores"},
     {"search"},
-    {"batch_search"},
     {"page", "url_advice", "view", "earlier"},
     {"follower", "neighbours"},
     {"detector"},

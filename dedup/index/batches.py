@@ -6,15 +6,14 @@ batch itself adds are tracked separately.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.index.base import Index, Match
+from dedup.index.base import Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.key_table import KeyTable, newest
-from dedup.methods.base import KeyMethod, Method, as_rows
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.fingerprints import FingerprintMethod, Fingerprints
 from dedup.packed import Packed
 
@@ -51,34 +50,6 @@ class Nothing(BatchIndex):
     def query(self, place: int) -> None: ...
 
     def add(self, place: int) -> None: ...
-
-
-class OneByOne(BatchIndex):
-    """Wraps any index and queries it once per page."""
-
-    def __init__(self, index: Index, method: Method) -> None:
-        self._index = index
-        self._method = method
-        self._batch: Sequence[bytes | None] = ()
-        self._last: tuple[int, Any] = (-1, None)
-
-    def begin(self, sketches: Sequence[bytes | None]) -> None:
-        self._batch = sketches
-        self._last = (-1, None)
-
-    def query(self, place: int) -> Match | None:
-        return self._index.query(self._sketch(place))
-
-    def add(self, place: int) -> None:
-        self._index.add(self._sketch(place))
-
-    def _sketch(self, place: int) -> Any:
-        # Most sketches are queried just before they are added.
-        if self._last[0] != place:
-            data = self._batch[place]
-            assert data is not None
-            self._last = (place, self._method.from_bytes(data))
-        return self._last[1]
 
 
 class FingerprintBatches(BatchIndex):
@@ -181,6 +152,8 @@ class KeyBatches(BatchIndex):
     def _look_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
         """Return each place's nearest match in the table, and its number of candidates at most."""
         most = self._method.candidates_per_key
+        rows = self._rarest(keys, places)
+        keys, places = keys[rows], places[rows]
         part_numbers = np.cumsum(self._table.counts(keys, most)) // _MOST_PAIRS
         nearest: dict[int, Match] = {}
         candidates = np.zeros(len(self._sizes), np.int64)
@@ -197,6 +170,14 @@ class KeyBatches(BatchIndex):
                 for place, match in self._matches(of_pairs[part].tolist(), numbers[part].tolist()):
                     nearest[place] = min(nearest.get(place, match), match)
         return nearest, candidates
+
+    def _rarest(self, keys: Array, places: Array) -> Array:
+        """Return those of the rows that are enough: each match has a key of one of them."""
+        sizes, within = np.bincount(places), self._method.max_distance
+        enough = [n - self._method.least_shared_keys(n, within) + 1 for n in sizes.tolist()]
+        order = np.lexsort((self._table.counts(keys), places))
+        rank = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return order[rank < np.array(enough, np.int64)[places[order]]]
 
     def _matches(self, places: list[int], numbers: list[int]) -> Iterator[tuple[int, Match]]:
         """Yield place and match for each pair of a place and a number that match."""

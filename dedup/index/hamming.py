@@ -1,19 +1,17 @@
 """The exact index over fingerprints: sorted tables, and a short tail that is compared in full."""
 
-import os
 from array import array
 from bisect import insort
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from math import isqrt
-from pathlib import Path
 from sys import getsizeof
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array, run_positions_in_parts, sort_unique, unique_pairs
-from dedup.index.array_file import read_file, write_file
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.sorted_table import Block, SortedTable, best_blocks, scan_cost
 from dedup.methods.arguments import is_number
@@ -58,14 +56,12 @@ class HammingIndex(Index):
         self.bits, self.max_distance = int(bits), int(max_distance)
         self._blocks: list[Block] = []
         self._chosen_for = 0
-        self._clear()
-
-    def _clear(self) -> None:
         # By place, with room for more: fingerprints, and the oldest page of each.
         self._rows, self._pages = self._prints.array([]), np.empty(0, np.uint32)
-        # Those before `_sorted` are in the tables, each fingerprint once.
+        # Those before `_sorted` are in the tables, each fingerprint once. Without tables, all are
+        # compared.
         self._used = self._sorted = self._count = 0
-        self._tables = [SortedTable(self.bits, block) for block in self._blocks]
+        self._tables: list[SortedTable] = []
         # The further pages of fingerprints in the tables, sorted.
         self._further: dict[int, array[int]] = {}
 
@@ -89,65 +85,78 @@ class HammingIndex(Index):
         self._rows[self._used : end], self._pages[self._used : end] = sketches, pages
         self._used = end
         self._count += len(sketches)
-        if self._tail_is_long():
-            self._merge()
+        self._merge_if_long()
 
-    def _tail_is_long(self) -> bool:
+    def _merge_if_long(self) -> None:
         # To scan a tail of twice the length takes as much time as to merge one of half of it.
-        return self._used - self._sorted >= max(_SHORTEST_TAIL, 8 * isqrt(self._sorted))
+        if self._used - self._sorted >= max(_SHORTEST_TAIL, 8 * isqrt(self._sorted)):
+            with suppress(MemoryError):
+                self._merge()
 
     def _make_room(self, count: int) -> None:
-        if self._tail_is_long():
-            self._merge()
+        self._merge_if_long()
         end = self._used + count
         if end > len(self._rows):
             size = max(64, end + len(self._rows) // 8)
             self._rows, self._pages = _resized(self._rows, size), _resized(self._pages, size)
 
     def _merge(self) -> None:
-        """Take the tail into the tables, or everything into new ones."""
+        """Take the tail into the tables, or everything into new ones.
+
+        If that fails, there are no tables, and nothing else has changed.
+        """
         gone = np.count_nonzero(self._pages[: self._used] == _NO_PAGE)
-        if self._choose_blocks() or 4 * gone > self._used:
+        tables, self._tables = self._tables, []
+        are_others = self._choose_blocks() or len(tables) != len(self._blocks)
+        if is_rebuilt := are_others or 4 * gone > self._used:
+            tables = [SortedTable(self.bits, block) for block in self._blocks]
             rows, pages = self._everything()
-            self._clear()
-            self._count = len(rows)
         else:
             is_stored = self._pages[self._sorted : self._used] != _NO_PAGE
             rows = self._rows[self._sorted : self._used][is_stored]
             pages = self._pages[self._sorted : self._used][is_stored]
-        if self._tables:
-            rows, pages = self._take_repeats(rows, pages)
-        for table in self._tables:
-            table.insert(rows, self._sorted)
-        end = self._sorted + len(rows)
-        if end > len(self._rows):
-            self._rows, self._pages = _resized(self._rows, end), _resized(self._pages, end)
-        self._rows[self._sorted : end], self._pages[self._sorted : end] = rows, pages
+        repeats: list[tuple[int, int, int | None]] = []
+        if tables:
+            rows, pages, repeats = self._without_repeats(tables[0], rows, pages)
+        first = 0 if is_rebuilt else self._sorted
+        for table in tables:
+            table.insert(rows, first)
+        end = first + len(rows)
+        if is_rebuilt:
+            self._rows, self._pages, self._further = rows, pages, {}
+        else:
+            self._rows[first:end], self._pages[first:end] = rows, pages
         self._used = self._sorted = end
+        self._tables = tables
+        for fingerprint, page, place in repeats:
+            if place is not None:
+                oldest, page = sorted((page, int(self._pages[place])))
+                self._pages[place] = oldest
+            if page != _NO_PAGE:
+                insort(self._further.setdefault(fingerprint, array("I")), page)
 
-    def _take_repeats(self, rows: Array, pages: Array) -> tuple[Array, Array]:
-        """Return those of *rows* that are new, each once with its oldest page; keep the others."""
+    def _without_repeats(
+        self, table: SortedTable, rows: Array, pages: Array
+    ) -> tuple[Array, Array, list[tuple[int, int, int | None]]]:
+        """Return those of *rows* that are new to *table*, each once with its oldest page.
+
+        Of the others, the fingerprint is returned, the page, and its place if that is in the table.
+        """
         by_page = pages.argsort(kind="stable")
         rows, pages = rows[by_page], pages[by_page]
         _, firsts = np.unique(rows, axis=0, return_index=True)
-        which, places = self._equal(rows)
+        which, places = self._equal(table, rows)
         is_new = np.zeros(len(rows), np.bool_)
         is_new[firsts] = True
         is_new[which] = False
         stored_at = dict(zip(which.tolist(), places.tolist(), strict=True))
-        for number in np.flatnonzero(~is_new).tolist():
-            page = int(pages[number])
-            if (place := stored_at.get(number)) is not None:
-                oldest, page = sorted((page, int(self._pages[place])))
-                self._pages[place] = oldest
-            if page != _NO_PAGE:
-                [fingerprint] = self._prints.integers(rows[number : number + 1])
-                insort(self._further.setdefault(fingerprint, array("I")), page)
-        return rows[is_new], pages[is_new]
+        others = np.flatnonzero(~is_new)
+        numbers = zip(self._prints.integers(rows[others]), others.tolist(), strict=True)
+        repeats = [(print_, int(pages[n]), stored_at.get(n)) for print_, n in numbers]
+        return rows[is_new], pages[is_new], repeats
 
-    def _equal(self, rows: Array) -> tuple[Array, Array]:
-        """Return numbers of *rows* and the places of their fingerprints in the tables."""
-        table = self._tables[0]
+    def _equal(self, table: SortedTable, rows: Array) -> tuple[Array, Array]:
+        """Return numbers of *rows* and the places of their fingerprints in *table*."""
         which, places = table.equal(table.keys_of(rows))
         is_equal = self._prints.distances(rows[which], self._rows[places]) == 0
         return which[is_equal], places[is_equal]
@@ -183,7 +192,7 @@ class HammingIndex(Index):
         of_tail = first + np.flatnonzero(self._prints.equal(self._rows[first : self._used], row))
         if not self._tables:
             return of_tail
-        _, places = self._equal(self._prints.array([fingerprint]))
+        _, places = self._equal(self._tables[0], self._prints.array([fingerprint]))
         return np.append(places, of_tail)
 
     @property
@@ -342,55 +351,10 @@ class HammingIndex(Index):
         """Return all fingerprints and their pages, in no particular order."""
         is_stored = self._pages[: self._used] != _NO_PAGE
         rows, pages = self._rows[: self._used][is_stored], self._pages[: self._used][is_stored]
-        repeated, further = self._repeats()
-        return np.concatenate([rows, repeated]), np.concatenate([pages, further])
-
-    def _repeats(self) -> tuple[Array, Array]:
-        """Return the fingerprints with further pages, once for each, and these pages."""
-        counts = [len(pages) for pages in self._further.values()]
-        further = [page for pages in self._further.values() for page in pages]
+        counts = [len(further) for further in self._further.values()]
         repeated = np.repeat(self._prints.array(self._further), counts, axis=0)
-        return repeated, np.array(further, np.uint32)
-
-    # Files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to the file *path*, which `load` maps into memory.
-
-        Writes a temporary file and replaces *path* atomically: a crash leaves the old file.
-        """
-        self._merge()
-        arrays = [self._rows[: self._used], self._pages[: self._used], *self._repeats()]
-        for table in self._tables:
-            arrays += [table.keys, table.places, table.starts]
-        header = {
-            "bits": self.bits, "max_distance": self.max_distance, "next_page": self._next_page,
-            "blocks": self._blocks, "chosen_for": self._chosen_for, "count": self._count,
-        }  # fmt: skip
-        write_file(Path(path), header, arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the index in a file written by `save`; what it changes is not written back.
-
-        Raises ValueError if the file is not such a file, is damaged or has another version, and
-        OSError if it cannot be read.
-        """
-        header, [rows, pages, repeated, further, *of_tables] = read_file(Path(path))
-        index = cls(header["bits"], header["max_distance"])
-        index._next_page, index._chosen_for = header["next_page"], header["chosen_for"]
-        index._blocks = [(start, width, radius) for start, width, radius in header["blocks"]]
-        index._clear()
-        index._rows, index._pages, index._count = rows, pages, header["count"]
-        index._used = index._sorted = len(rows)
-        integers = index._prints.integers(repeated)
-        for fingerprint, page in zip(integers, further.tolist(), strict=True):
-            index._further.setdefault(fingerprint, array("I")).append(page)
-        for table, arrays in zip(
-            index._tables, zip(*[iter(of_tables)] * 3, strict=True), strict=True
-        ):
-            table.keys, table.places, table.starts = arrays
-        return index
+        further = np.array([page for own in self._further.values() for page in own], np.uint32)
+        return np.concatenate([rows, repeated]), np.concatenate([pages, further])
 
     def __len__(self) -> int:
         return self._count

@@ -1,6 +1,7 @@
 """Positions by key, in a few sorted runs."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from sys import getsizeof
 
 import numpy as np
@@ -31,10 +32,11 @@ class KeyTable:
         rows = keys << _BITS | np.asarray(positions, np.uint64)
         rows.sort()
         self._runs.append(rows)
-        while len(self._runs) > 1 and len(self._runs[-2]) < self._least_length():
-            rows = np.concatenate(self._runs[-2:])
-            rows.sort(kind="stable")  # fast on sorted parts
-            self._runs[-2:] = [rows]
+        with suppress(MemoryError):  # more runs take longer to search, but have the same rows
+            while len(self._runs) > 1 and len(self._runs[-2]) < self._least_length():
+                rows = np.concatenate(self._runs[-2:])
+                rows.sort(kind="stable")  # fast on sorted parts
+                self._runs[-2:] = [rows]
 
     def _least_length(self) -> int:
         return max(_SHORTEST_RUN, _RATIO * len(self._runs[-1]))

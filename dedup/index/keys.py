@@ -34,18 +34,20 @@ class KeyIndex(Index):
         self._last: tuple[object, Array] | None = None
 
     def _store(self, sketch: Any, page: int) -> None:
-        keys = self._keys(sketch)
-        position = self._payloads.append(self._method.payload(sketch))
-        self._pages.append(page)
+        keys, payload = self._keys(sketch), self._method.payload(sketch)
+        position = len(self._payloads)
+        # A slice: what ran out of memory before it had a payload is gone.
+        self._pages[position:] = array("I", [page])
+        self._payloads.append(payload)
         self._table.add(keys, position)
         self._count += 1
 
     def _store_many(self, sketches: Sequence[bytes], pages: Array) -> None:
-        keys, counts, payloads = self._keys_of_many(sketches)
+        keys, counts, payloads = self._method.keys_of_many(sketches)
         first = len(self._payloads)
         positions = np.arange(first, first + len(payloads), dtype=np.uint32)
+        self._pages[first:] = array("I", pages.tobytes())
         self._payloads.extend(payloads)
-        self._pages.frombytes(pages.tobytes())
         self._table.add(keys, np.repeat(positions, counts))
         self._count += len(payloads)
 
@@ -105,7 +107,12 @@ class KeyIndex(Index):
 
     def _candidates(self, sketch: Any, within: float) -> list[int]:
         """Return the positions of the candidates for *sketch*, each once."""
-        numbers, positions = self._find(self._keys(sketch))
+        keys = self._keys(sketch)
+        needed = self._method.least_shared_keys(len(keys), within)
+        if needed > 1:  # it has one of the rarest, then, and long lists of others are not read
+            rarest = np.argsort(self._table.counts(keys), kind="stable")
+            keys = keys[rarest[: len(keys) - needed + 1]]
+        numbers, positions = self._find(keys)
         most = self._method.candidates_per_key
         if most is not None and len(positions) > most:
             positions = positions[newest(numbers, self._page_numbers()[positions], most)]
@@ -125,9 +132,6 @@ class KeyIndex(Index):
             keys = set(self._method.keys(sketch))
             self._last = (sketch, np.fromiter(keys, np.uint64, len(keys)))
         return self._last[1]
-
-    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
-        return self._method.keys_of_many(sketches)
 
     def __len__(self) -> int:
         return self._count

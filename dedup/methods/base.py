@@ -223,14 +223,12 @@ class Method(ABC):
 class KeyMethod(Method):
     """A method whose matches share a block key, always or with a probability that it states."""
 
-    key_bits: ClassVar[int] = 64
-
     candidates_per_key: ClassVar[int | None] = None
     """Compare only so many pages under one key, the latest ones; ``None``: all."""
 
     @_required
     def keys(self, sketch: Any) -> Iterable[int]:
-        """Return the block keys of *sketch*, each a number of `key_bits` bits.
+        """Return the block keys of *sketch*, each a number of 64 bits.
 
         Sketches without a common key are not compared, so they do not match.
         """
@@ -243,6 +241,13 @@ class KeyMethod(Method):
         sketch once. Raises ValueError for bytes that are not a sketch.
         """
         raise NotImplementedError
+
+    def least_shared_keys(self, count: int, within: float) -> int:
+        """Return how many of a sketch's *count* keys any has at least that is *within* a distance.
+
+        The more, the fewer candidates an index has to look at.
+        """
+        return 1
 
 
 def as_rows(values: Sequence[bytes], size: int) -> Array:

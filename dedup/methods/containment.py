@@ -45,7 +45,6 @@ class Containment(ShingleMethod):
 
     name = "containment"
     version = 1
-    key_bits = 32
     candidates_per_key = 128
     sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(19)))
 

@@ -95,6 +95,14 @@ class SpotSigs(DigestMethod):
         distance: float = jaccard_distance(count_common(sketch, other), len(sketch), len(other))
         return distance
 
+    def least_shared_keys(self, count: int, within: float) -> int:
+        """Return 1 - *within* of *count*: J is at most that share.
+
+        Source: Theobald, Siddharth, Paepcke 2008, section 4.2; Chaudhuri, Ganti, Kaushik, "A
+        Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006 (prefix filter).
+        """
+        return max(1, int((1 - within) * count))
+
 
 def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) -> Iterator[str]:
     """Yield the spots of *tokens* in order: each antecedent with the words of its chain.

@@ -73,7 +73,6 @@ class Verified(ShingleMethod):
 
     name = "verified"
     version = 2
-    key_bits = _KEY_BITS
     candidates_per_key = 128
     sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(1, 15)))
 

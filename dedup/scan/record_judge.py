@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import BinaryIO
 
-from dedup.batch_search import batch_index_for
 from dedup.evidence import Evidence, Names, Objection, Weakness
 from dedup.index.base import Match
 from dedup.index.batches import Nothing
@@ -18,6 +17,7 @@ from dedup.methods.exact import Exact
 from dedup.packed import Packed
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
+from dedup.search import batch_index_for
 from dedup.text import from_utf8
 from dedup.view.view import View
 

@@ -7,13 +7,12 @@ from cases import mixed
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
-from dedup.batch_search import batch_index_for
 from dedup.index import Match, batches
-from dedup.index.batches import FingerprintBatches, KeyBatches, OneByOne
+from dedup.index.batches import KeyBatches
 from dedup.methods import METHODS
 from dedup.methods.exact import Exact
 from dedup.methods.simhash import SimHash
-from dedup.search import index_for
+from dedup.search import batch_index_for, index_for
 from dedup.text import Document
 
 
@@ -83,13 +82,6 @@ def test_pages_that_share_keys_with_all_others_are_looked_up_in_parts(monkeypatc
     monkeypatch.setattr(batches, "_MOST_PAIRS", 20)
     test_pages_that_share_their_keys_with_many_others(None, 16, 3)
     test_pages_that_share_their_keys_with_many_others(5, 16, 0)
-
-
-def test_which_index_is_asked_one_by_one():
-    kinds = {name: type(batch_index_for(kind())) for name, kind in METHODS.items()}
-    assert kinds["minhash"] is kinds["verified"] is kinds["exact"] is KeyBatches
-    assert kinds["simhash"] is kinds["random-projection"] is FingerprintBatches
-    assert kinds["spotsigs"] is OneByOne
 
 
 def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup.index import HammingIndex, Match
-from dedup.index.sorted_table import best_blocks
+from dedup.index.sorted_table import SortedTable, best_blocks
 
 SHAPES = [
     (64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (33, 5), (50, 4), (65, 3), (100, 4),
@@ -68,9 +68,9 @@ def random_fingerprints(count, bits=64, seed=0):
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """Adds, discards, queries, saves and loads in any order; a dictionary is the oracle."""
+    """Adds, discards and queries in any order; a dictionary is the oracle."""
 
-    bits, max_distance, folder = 64, 3, None
+    bits, max_distance = 64, 3
 
     def __init__(self):
         super().__init__()
@@ -142,11 +142,6 @@ class AnyOrder(RuleBasedStateMachine):
         found = self.index.nearest_beyond([self.some(seed)], 2 * self.max_distance)
         assert list(found) == beyond[:1] or [None]
 
-    @rule()
-    def save_and_load(self):
-        self.index.save(self.folder / "index")
-        self.index = HammingIndex.load(self.folder / "index")
-
     @invariant()
     def nothing_is_lost(self):
         assert len(self.index) == len(self.stored)
@@ -158,12 +153,10 @@ class AnyOrder(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "most_in_batch"), mixed(SHAPES, [0, 1 << 11]))
-def test_any_order_of_operations_agrees_with_the_oracle(
-    shape, most_in_batch, choice, tmp_path, monkeypatch
-):
+def test_any_order_of_operations_agrees_with_the_oracle(shape, most_in_batch, choice, monkeypatch):
     monkeypatch.setattr("dedup.index.hamming._MOST_IN_BATCH", most_in_batch)
     bits, max_distance = shape
-    names = {"bits": bits, "max_distance": max_distance, "folder": tmp_path}
+    names = {"bits": bits, "max_distance": max_distance}
     machine = type("Machine", (AnyOrder,), names).TestCase
     machine.settings = settings(max_examples=examples(20), stateful_step_count=30, deadline=None)
     machine("runTest").runTest()
@@ -330,6 +323,29 @@ def test_a_copy_grows_on_its_own(copied, with_tables):
     assert (index.query(7), other.query(7)) == (None, Match(50, 0))
 
 
+@pytest.mark.parametrize("fails_at", range(1, 9))
+def test_an_index_that_runs_out_of_memory_has_all_that_was_added(
+    fails_at, with_tables, monkeypatch
+):
+    calls, insert = iter(range(1, 10**9)), SortedTable.insert
+
+    def insert_or_fail(table, rows, first_place):
+        if next(calls) == fails_at:
+            raise MemoryError
+        insert(table, rows, first_place)
+
+    monkeypatch.setattr(SortedTable, "insert", insert_or_fail)
+    index = HammingIndex()
+    stored = dict(enumerate([*random_fingerprints(60), *random_fingerprints(20), 7, 7]))
+    for page, fingerprint in stored.items():
+        assert index.add(fingerprint) == page
+    for fingerprint in stored.values():
+        assert index.query_all(fingerprint) == near(stored, fingerprint, 3)
+    assert index.add_many([1 << 50]).tolist() == [82]
+    assert all(index.discard(fingerprint, page) for page, fingerprint in stored.items())
+    assert len(index) == 1
+
+
 # The blocks
 
 
@@ -384,87 +400,3 @@ def test_memory_stays_bounded_however_skewed(fingerprints):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150_000_000
-
-
-# Files
-
-
-@pytest.fixture
-def saved(tmp_path):
-    index = HammingIndex()
-    index.add_many([*random_fingerprints(500), 7, 7])
-    index.save(tmp_path / "index")
-    return tmp_path / "index"
-
-
-def everything(index):
-    rows, pages = index._everything()
-    return sorted(zip(pages.tolist(), rows.tolist(), strict=True))
-
-
-def test_pages_are_counted_on_from_the_highest_even_after_loading(tmp_path):
-    index = HammingIndex()
-    assert [index.add(1), index.add(2, page=70), index.add(4)] == [0, 70, 71]
-    assert index.discard(4, 71)
-    index.save(tmp_path / "index")
-    assert HammingIndex.load(tmp_path / "index").add(8) == 72
-
-
-def test_what_changes_of_a_file_stays_out_of_the_file(saved):
-    before = everything(HammingIndex.load(saved))
-    loaded = HammingIndex.load(saved)
-    assert loaded.discard(7, 500)
-    loaded.add_many(random_fingerprints(5_000, seed=2))
-    assert loaded.query(7) == Match(501, 0)
-    assert everything(HammingIndex.load(saved)) == before
-
-
-@pytest.mark.slow
-@each("seed", range(150))
-def test_a_damaged_file_is_told_wherever_it_is_damaged(saved, seed):
-    whole = saved.read_bytes()
-    damaged = bytearray(whole)
-    before = everything(HammingIndex.load(saved))
-    chooser = random.Random(seed)
-    # Half of the damage to the beginning, where each bit means something.
-    place = chooser.randrange(len(whole) if seed % 2 else 400)
-    damaged[place] ^= 1 << chooser.randrange(8)
-    saved.write_bytes(damaged)
-    try:
-        after = everything(HammingIndex.load(saved))
-    except ValueError as error:
-        assert str(saved) in str(error)  # noqa: PT017  # damage between arrays does no harm
-    else:
-        assert after == before
-    finally:
-        saved.write_bytes(whole)
-
-
-@pytest.mark.parametrize("length", [0, 5, 21, 22, 200, 1000, 5000])
-def test_a_torn_file_is_told(saved, length):
-    saved.write_bytes(saved.read_bytes()[:length])
-    with pytest.raises(ValueError, match=r"is damaged|is not an index file"):
-        HammingIndex.load(saved)
-
-
-def test_a_foreign_file_is_told(tmp_path):
-    (tmp_path / "text").write_text("something else entirely\n" * 10)
-    with pytest.raises(ValueError, match="is not an index file of this version"):
-        HammingIndex.load(tmp_path / "text")
-
-
-def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
-    before = saved.read_bytes()
-    index = HammingIndex.load(saved)
-    index.add(1)
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        index.save(saved)
-    assert saved.read_bytes() == before
-    assert [path.name for path in saved.parent.iterdir()] == ["index"]
-
-
-def test_an_empty_index_is_saved_and_loaded(tmp_path):
-    for bits in (64, 128):
-        HammingIndex(bits, 5).save(tmp_path / "index")
-        assert HammingIndex.load(tmp_path / "index").query(1) is None

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dedup.index import Match
 from dedup.index.keys import KeyIndex
-from dedup.methods import KeyMethod
+from dedup.methods import KeyMethod, SpotSigs
+from dedup.methods.digests import digests
 
 
 class Sets(KeyMethod):
@@ -17,8 +18,7 @@ class Sets(KeyMethod):
 
     name, version, max_distance = "sets", 1, 3
 
-    def __init__(self, key_bits=64):
-        self.key_bits = key_bits
+    key_bits = 64
 
     def sketch(self, document):
         return frozenset(map(int, document.tokens))
@@ -36,6 +36,12 @@ class Sets(KeyMethod):
         return frozenset(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
 
 
+def sets(key_bits):
+    method = Sets()
+    method.key_bits = key_bits
+    return method
+
+
 def matches(stored, sketch):
     return sorted(
         Match(page, len(sketch ^ other))
@@ -51,7 +57,7 @@ SETS = st.frozensets(st.integers(0, 30), max_size=6)
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(SETS, st.integers(1, 5)), max_size=30), SETS, st.sampled_from([24, 64]))
 def test_it_finds_what_a_loop_finds(added, asked, key_bits):
-    index, stored, page = KeyIndex(Sets(key_bits)), [], 0
+    index, stored, page = KeyIndex(sets(key_bits)), [], 0
     for sketch, gap in added:
         assert index.query_all(sketch) == matches(stored, sketch)
         page += gap
@@ -69,7 +75,7 @@ def test_it_finds_what_a_loop_finds(added, asked, key_bits):
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
     monkeypatch.setattr("dedup.index.key_table._SHORTEST_RUN", 16)
     chooser = random.Random(1)
-    index = KeyIndex(Sets(key_bits))
+    index = KeyIndex(sets(key_bits))
     stored = []
     for page in range(1000):
         sketch = frozenset(chooser.choices(range(40_000), k=keys_of_a_sketch))
@@ -125,3 +131,41 @@ def test_the_nearest_beyond_the_threshold_is_one_that_shares_a_key(stored, asked
         for sketch in asked
     ]
     assert list(index.nearest_beyond(asked, within)) == expected
+
+
+SPOTS = st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=30).map(digests)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_distance", [0, 0.1, 1 / 3, 0.4, 0.5, 0.7, 0.9, 0.99])
+@settings(max_examples=40, deadline=None)
+@given(sketches=st.lists(SPOTS, max_size=25), within=st.sampled_from([0, 0.3, 0.8]))
+def test_the_rarest_keys_of_spots_are_enough(max_distance, sketches, within):
+    """Few different spots, so that sketches share many, and some again and again."""
+    method = SpotSigs(max_distance)
+    index, stored = KeyIndex(method), []
+    for sketch in sketches:
+        found = [Match(page, method.distance(sketch, other)) for page, other in stored]
+        found = sorted(match for match in found if match.distance < 1)
+        near = [match for match in found if match.distance <= max_distance]
+        assert index.query_all(sketch) == near
+        beyond = [match for match in found if max_distance < match.distance <= within]
+        assert list(index.nearest_beyond([sketch], within)) == [min(beyond, default=None)]
+        stored.append((index.add(sketch), sketch))
+
+
+def test_pages_that_share_only_common_spots_are_not_compared(monkeypatch):
+    method, compared = SpotSigs(0.4), []
+    index = KeyIndex(method)
+    common_spots = [f"common{n}" for n in range(10)]
+    for page in range(1000):
+        index.add(digests([*common_spots, *(f"own {page} {n}" for n in range(10))]))
+    distance = SpotSigs.distances_of_pairs
+    monkeypatch.setattr(
+        SpotSigs,
+        "distances_of_pairs",
+        lambda self, *sides: compared.append(len(sides[0])) or distance(self, *sides),
+    )
+    query = digests([*common_spots, *(f"own 500 {n}" for n in range(9)), "new"])
+    assert index.query(query) == Match(500, 2 / 21)
+    assert compared == [1]

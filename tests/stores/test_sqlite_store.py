@@ -22,7 +22,6 @@ from texts import ENGLISH, article, replaced
 from dedup.detector import Detector
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
-from dedup.index.spots import SpotIndex
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord
 from dedup.rule import Kind
@@ -332,7 +331,7 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
     *pieces*: rows and bytes.
     """
     monkeypatch.setattr("dedup.stores.tables._ROWS_AT_ONCE", pieces[0])
-    for kind in (KeyIndex, SpotIndex, HammingIndex):
+    for kind in (KeyIndex, HammingIndex):
         monkeypatch.setattr(kind, "loaded_at_once", pieces[1])
     method, chooser = METHODS[name](), random.Random(name)
     sketches = [
