@@ -3,7 +3,7 @@
 import sqlite3
 from array import array
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
@@ -63,9 +63,8 @@ class _Copy:
         """Write all; the crawl of what is written is its run, until all crawls are known."""
         file, before = self._file, await self._log.crawls()
         # Pages that a duplicate names are there before it: what is read later has them.
-        async for notes in _in_pieces(self._log.duplicates(), _ROWS_AT_ONCE):
-            for run, some in groupby(notes, itemgetter(0)):
-                tables.insert_duplicates(file, (note for _, note in some), run)
+        async for run, note in self._log.duplicates():
+            tables.insert_duplicates(file, [note], run)
         async for entries in self._log.snapshot():
             self._add(entries)
         crawls = await self._log.crawls()
@@ -114,16 +113,6 @@ class _Copy:
 
 def _beginning(row: CrawlRow) -> tuple[Any, ...]:
     return row.run, row.spider, row.job, row.started
-
-
-async def _in_pieces(values: AsyncIterator[T], size: int) -> AsyncIterator[list[T]]:
-    piece = []
-    async for value in values:
-        piece.append(value)
-        if len(piece) == size:
-            yield piece
-            piece = []
-    yield piece
 
 
 async def check_target(log: ServerLog) -> bool:

@@ -15,18 +15,6 @@ _SECONDS_TO_WAIT = 10.0
 
 
 @contextmanager
-def open_alone(file: LedgerFile, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
-    """Lock *file*, make it with *identity* if it is missing, and yield a connection to it.
-
-    Raises LedgerError as `lock` and `LedgerFile.connect` do.
-    """
-    with lock(file):
-        file.make(identity)
-        with closing(file.connect()) as connection:
-            yield connection
-
-
-@contextmanager
 def lock(file: LedgerFile) -> Iterator[None]:
     """Hold the lock that is required to write or replace *file*: nobody else uses it.
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from dedup.record import Claimed, Committed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.base import DuplicateNote, HistoryChangedError, Texts
-from dedup.stores.entries import Entry, from_bytes
+from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
 
 FORMAT = 5
@@ -213,6 +213,14 @@ class ServerLog(Log):
 
     async def entries(self, after: int) -> list[Entry]:
         return self._entries(after + 1, await self._listed(after))
+
+    def _to_append(self, request: Request) -> list[bytes]:
+        """Return preferred keys and claims of *request* as entries, whose times the server sets."""
+        entry = Entry(0, request.owner, 0, request.run, 0.0, Released(0))
+        return [
+            *(to_bytes(entry._replace(event=Preferred(*new))) for new in request.preferred.items()),
+            *(to_bytes(entry._replace(serial=n, event=claimed)) for n, claimed in request.claims),
+        ]
 
     def _entries(self, first: int, data: Iterable[bytes]) -> list[Entry]:
         """Return the entries from position *first* on; raises LedgerError for what is none."""

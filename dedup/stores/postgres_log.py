@@ -9,9 +9,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, LiteralString
 
-from dedup.record import Claimed, PageRecord, Preferred
+from dedup.record import Claimed, PageRecord
 from dedup.stores.base import DuplicateNote, Texts
-from dedup.stores.entries import Entry, tail_of, to_bytes
+from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
@@ -105,14 +105,6 @@ class PostgresLog(ServerLog):
 
     async def exchange(self, request: Request) -> Answer:
         owner, run = request.owner, request.run
-        preferred = [
-            to_bytes(Entry(0, owner, 0, run, 0.0, Preferred(number, key)))
-            for number, key in request.preferred.items()
-        ]
-        claims = [
-            to_bytes(Entry(0, owner, serial, run, 0.0, claimed))
-            for serial, claimed in request.claims
-        ]
         [[last, ended, entries]] = await self._client.query(
             """
             SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s,
@@ -123,7 +115,7 @@ class PostgresLog(ServerLog):
             *_named((event.number, owner, serial) for serial, event in request.commits),
             [tail_of(event) for _, event in request.commits],
             *_named((number, owner, serial) for number, serial in request.releases),
-            [*preferred, *claims],
+            self._to_append(request),
             *_columns(
                 [
                     (note.number, to_utf8(note.key), to_utf8(note.kind), note.distance, note.at)
@@ -132,7 +124,7 @@ class PostgresLog(ServerLog):
                 5,
             ),
         )  # fmt: skip
-        made = list(range(last + 1 - len(claims), last + 1))
+        made = list(range(last + 1 - len(request.claims), last + 1))
         stored = set(ended or ())
         lost = [serial for n, (serial, _) in enumerate(request.commits, 1) if n not in stored]
         first = max(request.seen, 1)

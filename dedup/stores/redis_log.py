@@ -23,9 +23,9 @@ from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from dedup.record import Claimed, PageRecord, Preferred
+from dedup.record import Claimed, PageRecord
 from dedup.stores.base import DuplicateNote, StoreDownError, Texts
-from dedup.stores.entries import Entry, tail_of, to_bytes
+from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
@@ -233,11 +233,6 @@ class RedisLog(ServerLog):
 
     async def exchange(self, request: Request) -> Answer:
         owner, turn, run, seen, *_ = request
-        preferred = [
-            Entry(0, owner, 0, run, 0.0, Preferred(number, key))
-            for number, key in request.preferred.items()
-        ]
-        claims = [Entry(0, owner, serial, run, 0.0, claimed) for serial, claimed in request.claims]
         notes: list[bytes] = []
         for key, number, kind, distance, at in request.duplicates:
             notes.append(_NUMBER.pack(number) + to_utf8(key))
@@ -250,15 +245,15 @@ class RedisLog(ServerLog):
             b"".join(_CLAIM.pack(event.number, serial) for serial, event in request.commits),
             b"".join(_CLAIM.pack(*claim) for claim in request.releases),
             b"".join(_LENGTH.pack(len(tail)) + tail for tail in tails),
-            len(preferred), len(claims),
-            *map(to_bytes, [*preferred, *claims]), *notes,
+            len(request.preferred), len(request.claims),
+            *self._to_append(request), *notes,
         )  # fmt: skip
         if answer == b"late":
             raise LedgerError(f"{self.name} got a request too late, after a later one")
         if isinstance(answer, bytes):
             self._refuse(answer, self._made_with)
         length, lost, entries = answer
-        made = list(range(length - len(claims) + 1, length + 1)) if claims else []
+        made = list(range(length - len(request.claims) + 1, length + 1))
         return Answer(self._entries(max(seen, 1), entries), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:

@@ -12,7 +12,7 @@ from dedup.stores import tables, visits
 from dedup.stores.base import News, Store, Stored, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile
-from dedup.stores.ledger_lock import open_alone
+from dedup.stores.ledger_lock import lock
 from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY
 
@@ -54,7 +54,9 @@ class SqliteStore(Store):
         self._claimed: dict[int, PageRecord] = {}
         self._closing = ExitStack()
         try:
-            self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
+            self._closing.enter_context(lock(self._file))
+            self._file.make(self._identity)
+            self._reader = self._closing.enter_context(closing(self._file.connect()))
             self._inode = self.path.stat().st_ino
             with self._file.errors():
                 self._writer = self._closing.enter_context(closing(self._file.connect()))

@@ -1,9 +1,9 @@
 """The log in a ledger: what processes that share it write into its tables, and read from them."""
 
+import json
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
@@ -19,7 +19,7 @@ NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
 _EVENTS_BETWEEN_PRUNES = 1_000
 _ROWS_AT_ONCE = 1_000
-_VARIABLES_AT_ONCE = 500
+_LISTED = "(SELECT value FROM json_each(?))"
 
 
 # Taking part.
@@ -152,21 +152,9 @@ def _open_claims(
     file: sqlite3.Connection, owner: bytes, numbers: Iterable[int]
 ) -> dict[tuple[int, int], Entry]:
     """Return the open claims of *owner* among *numbers*, by number and serial."""
-    return {
-        (number, serial): _entry(number, data)
-        for some, marks in _pieces(numbers)
-        for number, serial, data in file.execute(
-            f"SELECT id, serial, entry FROM claims WHERE id IN ({marks}) AND owner = ?",
-            (*some, owner),
-        )
-    }
-
-
-def _pieces(numbers: Iterable[int]) -> Iterator[tuple[list[int], str]]:
-    """Yield some of *numbers*, as many as a query can have, and as many marks for it."""
-    rest = iter(numbers)
-    while some := list(islice(rest, _VARIABLES_AT_ONCE)):
-        yield some, ", ".join("?" * len(some))
+    query = f"SELECT id, serial, entry FROM claims WHERE id IN {_LISTED} AND owner = ?"
+    rows = file.execute(query, (json.dumps(list(numbers)), owner))
+    return {(number, serial): _entry(number, data) for number, serial, data in rows}
 
 
 def _end(claim: Entry, now: float, event: Committed | Released) -> Entry:
@@ -313,15 +301,14 @@ def _entries_of_page(
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
     """Return the records of pages and claims by their *numbers*, of those that are there."""
-    found: dict[int, PageRecord] = {}
-    for some, marks in _pieces(numbers):
-        query = "SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages"
-        for number, *values in file.execute(f"{query} WHERE id IN ({marks})", some):
-            found[number] = PageRecord(*values)
-        query = "SELECT id, entry FROM claims"
-        for number, data in file.execute(f"{query} WHERE id IN ({marks})", some):
-            found[number] = _entry(number, data).record
-    return found
+    wanted = (json.dumps(list(numbers)),)
+    query = (
+        f"SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages WHERE id IN {_LISTED}"
+    )
+    found = {number: PageRecord(*values) for number, *values in file.execute(query, wanted)}
+    query = f"SELECT id, entry FROM claims WHERE id IN {_LISTED}"
+    claims = file.execute(query, wanted)
+    return found | {number: _entry(number, data).record for number, data in claims}
 
 
 def _entry(position: int, data: Any) -> Entry:

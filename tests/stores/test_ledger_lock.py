@@ -1,7 +1,6 @@
 """Locks of ledgers: who has one alone bars the others, and who shares one bars who would not."""
 
 import os
-import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +11,7 @@ import pytest
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
 from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError
-from dedup.stores.ledger_lock import lock, lock_to_share, open_alone
+from dedup.stores.ledger_lock import lock, lock_to_share
 from dedup.stores.reader import LedgerReader
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
@@ -61,17 +60,6 @@ def test_who_waits_for_a_lock_that_goes_takes_the_next_one(tmp_path):
     sharing.__exit__(None, None, None)
 
 
-def test_a_file_that_is_opened_alone_is_made_and_stays_locked(path):
-    with open_alone(LedgerFile(path), IDENTITY) as file:
-        assert LedgerFile(path).identity(file) == IDENTITY
-        with pytest.raises(LedgerInUseError), lock(LedgerFile(path)):
-            pass
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        file.execute("SELECT 1")
-    with lock(LedgerFile(path)):
-        assert path.exists()
-
-
 def test_a_ledger_in_use_is_not_replaced(path, source):
     with closing(ledgers.joined(path, IDENTITY)) as ledger:
         ledgers.add(ledger, ledgers.record(1))
@@ -107,7 +95,7 @@ def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monk
     monkeypatch.setattr("dedup.stores.ledger_lock._SECONDS_TO_WAIT", 0.1)
     file = LedgerFile(path)
     with (
-        open_alone(file, IDENTITY),
+        lock(file),
         pytest.raises(LedgerInUseError, match="that crawl does not share it"),
         lock_to_share(file),
     ):
