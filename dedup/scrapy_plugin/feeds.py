@@ -23,8 +23,7 @@ from scrapy.utils.defer import ensure_awaitable
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.closing import end_early
-from dedup.scrapy_plugin.feed import Feed, TornFeedError
-from dedup.scrapy_plugin.feed_mending import has_content
+from dedup.scrapy_plugin.feed import Feed, TornFeedError, has_content
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.setting_values import shown_place
 

@@ -270,13 +270,6 @@ def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp
     assert run(site, ledger=ledger, DEDUP_MAX_DISTANCE=5).stored == []
 
 
-def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
-    ledger.write_text("no database" * 100)
-    with pytest.raises(LedgerError, match="is not a ledger"):
-        run(site, ledger=ledger)
-    assert ledger.read_text() == "no database" * 100
-
-
 @pytest.mark.usefixtures("known")
 def test_wrong_sketches_are_damage_too(site, ledger):
     with closing(sqlite3.connect(ledger)) as file, file:
@@ -284,22 +277,6 @@ def test_wrong_sketches_are_damage_too(site, ledger):
     for _ in range(2):  # and the file is not locked by the crawl that was refused
         with pytest.raises(LedgerError, match=r"pages.sqlite is damaged \(not all of"):
             run(site, ledger=ledger)
-
-
-@pytest.mark.usefixtures("known")
-def test_duplicates_can_be_asked_for_by_sql(site, ledger):
-    assert query(ledger, "SELECT original, duplicate, kind FROM duplicates") == [
-        (f"{site[1]}/a", f"{site[1]}/b", "near-duplicate")
-    ]
-    [(spider, reason, report)] = query(ledger, "SELECT spider, reason, report FROM crawls")
-    assert (spider, reason) == ("test", "finished")
-    assert json.loads(report)["pages"]["near_duplicates"] == 1
-
-
-def test_a_job_keeps_its_ledger_in_its_folder(site, tmp_path):
-    job = tmp_path / "job"
-    run(site, JOBDIR=str(job))
-    assert urls(site, job / "dedup.sqlite") == ["/a", "/other", "/short"]
 
 
 def test_without_a_path_nothing_is_written(site, tmp_path, monkeypatch):
@@ -460,12 +437,6 @@ def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger,
     assert urls(site, ledger) == []
     assert any("3 pages are not in the ledger" in message for message in result.messages())
     assert run(site, ledger=ledger).stored == ["/a", "/other", "/short"]
-
-
-def test_without_regular_checkpoints_the_end_is_one(site, ledger):
-    result = run(site, ledger=ledger, limits={"CHECKPOINT_INTERVAL": 600})
-    assert result.stats["dedup/checkpoints/written"] == 1
-    assert len(urls(site, ledger)) == 3
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from scrapy import Spider
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.utils.test import get_crawler
 
-from dedup.scrapy_plugin.feed_mending import has_content, is_mendable, mend
+from dedup.scrapy_plugin.feed import has_content, is_mendable, mend
 
 TEXTS = (
     "plain",
