@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed, lengths_of
 from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Witness
-from dedup.packed import Packed, lengths_of
 from dedup.text import Document, to_utf8
 
 SIZE_OF_VALUE = 8

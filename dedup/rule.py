@@ -11,9 +11,8 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, objection
-from dedup.readable_url import readable_url
 from dedup.record import PageRecord
-from dedup.text import printable
+from dedup.text import printable, readable_url
 
 MOST_OBJECTIONS = 256
 """A page is kept if so many pages that match it cannot be its original: no other one is asked."""

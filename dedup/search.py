@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed
 from dedup.index.base import Index
 from dedup.index.batches import BatchIndex, FingerprintBatches, KeyBatches
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprints import FingerprintMethod
-from dedup.packed import Packed
 from dedup.text import Document
 
 

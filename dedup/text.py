@@ -49,6 +49,7 @@ _IGNORABLE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
+_ESCAPES = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 # urlsplit takes time quadratic in the marks of a URL's host. Browsers and servers accept no longer
 # URLs than this.
 LONGEST_URL = 4096
@@ -260,6 +261,25 @@ def _printable_character(character: str) -> str:
     if character.isprintable():
         return character
     return " " if unicodedata.category(character) == "Zs" else "\ufffd"
+
+
+def readable_url(url: str) -> str:
+    """Return *url* with the letters that it escapes, as far as browsers escape them alike.
+
+    It leads to the same page. What is not UTF-8, cannot be printed, or is ASCII stays escaped.
+
+    >>> readable_url("http://a/%E7%B1%B3%E7%B2%89/%20?q=%FF%e2%80%ae")
+    'http://a/米粉/%20?q=%FF%e2%80%ae'
+    """
+    return _ESCAPES.sub(_letters, url) if "%" in url else url
+
+
+def _letters(escapes: re.Match[str]) -> str:
+    try:
+        letters = bytes.fromhex(escapes[0].replace("%", "")).decode()
+    except UnicodeDecodeError:
+        return escapes[0]
+    return letters if letters.isprintable() else escapes[0]
 
 
 class Lines(str):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.arrays import run_positions, run_positions_in_parts, sort_runs
+from dedup.arrays import Packed, lengths_of, run_positions, run_positions_in_parts, sort_runs
 
 
 @pytest.mark.slow
@@ -32,3 +32,87 @@ def test_each_run_is_sorted_by_itself(runs):
     assert values.tolist() == [value for run in runs for value in sorted(run)]
     assert counts.tolist() == [len(set(run)) for run in runs]
     assert values[firsts].tolist() == [value for run in runs for value in sorted(set(run))]
+
+
+@given(st.lists(st.binary(max_size=5)))
+def test_it_gives_back_what_it_was_given(values):
+    packed = Packed()
+    assert [packed.append(value) for value in values] == list(range(len(values)))
+    assert [packed[number] for number in range(len(packed))] == values
+
+
+STRINGS = st.lists(st.binary(max_size=3)) | st.lists(st.sampled_from([b"ab", b"cd"]))
+
+
+@given(st.lists(st.tuples(STRINGS, st.booleans()) | st.binary(max_size=3)))
+def test_it_is_the_same_whether_it_was_given_one_or_many_at_once(steps):
+    packed, expected = Packed(), []
+    for step in steps:
+        if isinstance(step, bytes):
+            packed.append(step)
+            expected.append(step)
+        else:
+            values, are_packed = step
+            packed.extend(of(values) if are_packed else values)
+            expected += values
+    assert list(packed) == expected
+    assert [packed[number] for number in range(len(packed))] == expected
+    numbers = np.arange(len(packed), dtype=np.uint32)
+    assert packed.lengths(numbers).tolist() == list(map(len, expected))
+    assert packed.lengths().tolist() == lengths_of(packed).tolist() == list(map(len, expected))
+
+
+def of(values):
+    return Packed.of(b"".join(values), lengths_of(values))
+
+
+@given(STRINGS, st.sets(st.integers(0, 7)))
+def test_a_part_of_it_has_what_was_chosen(values, places):
+    packed = of(values)
+    assert list(packed) == values
+    which = np.array([place in places for place in range(len(values))], np.bool_)
+    part = packed.where(which)
+    assert list(part) == [value for place, value in enumerate(values) if place in places]
+    part.extend([b"another"])
+    assert part[len(part) - 1] == b"another"
+    assert list(packed) == values
+
+
+@given(STRINGS)
+def test_its_strings_are_rows_if_all_have_that_size(values):
+    for size in (0, 1, 2):
+        if set(map(len, values)) <= {size}:
+            rows = of(values).rows(size)
+            assert (rows.shape, rows.tobytes()) == ((len(values), size), b"".join(values))
+            assert list(Packed.of_rows(rows)) == values
+        else:
+            with pytest.raises(ValueError, match=f"not all of {len(values)} have {size} bytes"):
+                of(values).rows(size)
+
+
+def test_nothing_is_added_while_its_rows_are_used():
+    packed = of([b"ab", b"cd"])
+    rows = packed.rows(2)
+    with pytest.raises(BufferError):
+        packed.extend([b"ef"])
+    assert rows.tobytes() == b"abcd"
+
+
+def test_it_takes_little_more_than_what_it_holds():
+    packed = Packed()
+    for _ in range(100_000):
+        packed.append(bytes(20))
+    assert packed.nbytes < 100_000 * 20 * 1.2
+    packed.append(b"")
+    assert packed.nbytes < 100_000 * (20 + 8) * 1.2
+    assert (packed[99_999], packed[100_000]) == (bytes(20), b"")
+
+
+@pytest.mark.parametrize("values", [[], [b"a", b"b"], [b"a", b"bc"]])
+def test_what_is_not_there_is_told(values):
+    packed = Packed()
+    for value in values:
+        packed.append(value)
+    for number in (-1, len(values)):
+        with pytest.raises(IndexError):
+            packed[number]

@@ -15,13 +15,10 @@ LAYERS = [
     {
         "text",
         "evidence",
-        "packed",
         "atomic_file",
         "limits",
         "suggestion",
         "units",
-        "versions",
-        "readable_url",
         "wilson",
     },
     {

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed
 from dedup.index.base import Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.fingerprints import FingerprintMethod, Fingerprints
-from dedup.packed import Packed
 
 # So that the payloads of all pairs fit into the processor's cache.
 _PAIRS_AT_ONCE = 1 << 11

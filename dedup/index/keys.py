@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array, sort_unique
+from dedup.arrays import Array, Packed, sort_unique
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import KeyMethod
-from dedup.packed import Packed
 
 # The page at a position whose sketch was discarded.
 _NO_PAGE = LAST_PAGE + 1

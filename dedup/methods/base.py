@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed, lengths_of
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_fields
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.packed import Packed, lengths_of
 from dedup.text import Document
 from dedup.words import Documents
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, lengths_of
 from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.packed import lengths_of
 
 
 class SingleDigestMethod(KeyMethod):

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed
 from dedup.methods.arguments import check_whole, is_number
 from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import mix, seeds
-from dedup.packed import Packed
 
 FEWEST_BITS, MOST_BITS = 32, 384
 

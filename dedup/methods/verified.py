@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, Packed
 from dedup.methods.arguments import fixed, share
 from dedup.methods.base import as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import ShingleMethod
-from dedup.packed import Packed
 from dedup.words import Words
 
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")

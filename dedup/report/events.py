@@ -11,12 +11,11 @@ from dedup.atomic_file import replacing
 from dedup.limits import shorten
 from dedup.lost_text import Sequences
 from dedup.page import Page
-from dedup.readable_url import readable_url
 from dedup.report.item_differences import Differences
 from dedup.report.url_pattern import url_pattern, without_version
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.text import from_utf8, to_utf8
+from dedup.text import from_utf8, readable_url, to_utf8
 
 _ROWS_WAITING = 500
 _BUCKETS = 60

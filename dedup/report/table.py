@@ -4,9 +4,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
-from dedup.readable_url import readable_url
 from dedup.report.report import Report
-from dedup.text import Lines, printable
+from dedup.text import Lines, printable, readable_url
 from dedup.units import count_of, format_bytes, format_seconds
 
 _WIDTH = 100

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from dedup.readable_url import readable_url
-from dedup.text import printable
+from dedup.text import printable, readable_url
 from dedup.units import Count, format_bytes, format_seconds
 
 if TYPE_CHECKING:

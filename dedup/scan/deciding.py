@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
+from dedup.arrays import Packed
 from dedup.lost_text import LostTextSample, SampleSize, Sequences
-from dedup.packed import Packed
 from dedup.preference import Copy, Preference, first
 from dedup.record import PageRecord
 from dedup.records import RecordError

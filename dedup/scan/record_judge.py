@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import BinaryIO
 
+from dedup.arrays import Packed
 from dedup.evidence import Evidence, Names, Objection, Weakness
 from dedup.index.base import Match
 from dedup.index.batches import Nothing
 from dedup.lost_text import LostText
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
-from dedup.packed import Packed
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
 from dedup.search import batch_index_for

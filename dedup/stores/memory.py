@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dedup.packed import Packed
+from dedup.arrays import Packed
 from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores.base import News, Store, Stored, Texts
 from dedup.text import from_utf8, to_utf8

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any, NamedTuple
 
+from dedup.preference import version_rank
 from dedup.url_advice.pages import Near, Pages
 from dedup.url_advice.urls import Part, Url, deny_rule, in_any_folder, parts_of, without
-from dedup.versions import version_rank
 from dedup.wilson import wilson
 
 # What a rule needs: so many compared pages, and if any differs, this confidence.

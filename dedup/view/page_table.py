@@ -8,9 +8,9 @@ from struct import Struct
 
 import numpy as np
 
+from dedup.arrays import Packed
 from dedup.claim import Claim
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Witness
-from dedup.packed import Packed
 from dedup.record import RecordColumns, keys_of, pack_items, unpack_items
 
 MANY = 64

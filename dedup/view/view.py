@@ -14,9 +14,8 @@ from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, R
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import host
 from dedup.search import Loader
-from dedup.view.equal_pages import EqualPages
+from dedup.view.indexes import EqualPages, ScopeIndex
 from dedup.view.page_table import PageTable
-from dedup.view.scope_index import ScopeIndex
 from dedup.view.search import OwnNames, Search
 
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
+from dedup.arrays import Packed, lengths_of
 from dedup.extraction import trafilatura
 from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod
 from dedup.methods.fingerprints import split_bits
-from dedup.packed import Packed, lengths_of
 from dedup.page import PageReader
 from dedup.search import index_for
 from dedup.text import Document

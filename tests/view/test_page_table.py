@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from record_columns import columns_of
 
+from dedup.arrays import Packed
 from dedup.claim import Claim
 from dedup.detector import Detector, OwnClaims
 from dedup.evidence import Evidence
 from dedup.methods import SimHash
 from dedup.methods.exact import Exact
-from dedup.packed import Packed
 from dedup.record import Claimed, Committed, PageRecord, keys_of, pack_items
 from dedup.rule import Kind, Rule
 from dedup.stores import finished

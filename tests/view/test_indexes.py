@@ -7,7 +7,7 @@ from dedup.methods import METHODS
 from dedup.methods.containment import Containment
 from dedup.methods.minhash import MinHash
 from dedup.text import Document
-from dedup.view.scope_index import ScopeIndex
+from dedup.view.indexes import ScopeIndex
 
 # By the last two, much is near that shares no key.
 CASES = [*(kind() for kind in METHODS.values()), MinHash(80, bands=10, rows=10), Containment(0.9)]
