@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import xxhash
 from crawls import crawl, spider_over
-from dedup.view.equal_pages import _in_scope
 from texts import article, page
 from web import Answer, served
 
@@ -22,6 +21,7 @@ from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin import bodies
 from dedup.text import Document
+from dedup.view.indexes import _in_scope
 
 SECRET = "correct horse battery staple"
 
