@@ -70,11 +70,11 @@ class Losses:
         sample, pages, unknown = LostTextSample(self._most), 0, 0
         for (stored,) in events.query(_STORED):
             if stored:
-                sample.add_kept(Sequences.from_bytes(stored))
+                sample.add_kept(self._read(stored))
         for url, original, dropped, is_known in events.query(_DROPPED, self._has_past):
             if dropped and is_known:
                 pages += 1
-                sample.add_dropped(Sequences.from_bytes(dropped), url, original)
+                sample.add_dropped(self._read(dropped), url, original)
             elif dropped:
                 unknown += 1
         text = sample.result()
@@ -95,3 +95,6 @@ class Losses:
                 for drop in sample.lossiest(_PAGES_NAMED)
             ],
         }
+
+    def _read(self, written: bytes) -> Sequences:
+        return Sequences.from_bytes(written).thinned(self.halvings)

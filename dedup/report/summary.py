@@ -1,13 +1,14 @@
 """Counts what dedup does in a crawl."""
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
 from dedup.detector import Detector
+from dedup.evidence import Evidence
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
@@ -28,6 +29,27 @@ logger = get_logger(__name__)
 
 _NOTHING_NEAR = {"sample": 0, "pages": 0, "within": 0, "distances": {}}
 _LOST = ("pages", "pages_of_earlier_crawls", "sequences", "share", "error")
+
+
+class _FiguresOnly:
+    """Logs the first exception within its blocks, and counts each as an error of dedup."""
+
+    def __init__(self, stats: StatCollector) -> None:
+        self._stats = stats
+        self._has_failed = False
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if not self._has_failed:
+            logger.error("Dedup failed to count; figures of its report are wrong", exc_info=error)
+        self._has_failed = True
+        with suppress(Exception):  # it may be the stats that fail
+            self._stats.inc_value("dedup/errors")
+        return True
 
 
 class Summary:
@@ -67,27 +89,15 @@ class Summary:
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
         self.kept = KeptPages()
-        self._has_failed = False
+        self._figures_only = _FiguresOnly(stats)
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
         """What is known of requests that were not sent."""
         self.events = PageEvents()
         """The pages."""
 
-    @contextmanager
-    def figures_only(self) -> Iterator[None]:
-        """Log the first exception within such blocks, and count it as an error of dedup."""
-        try:
-            yield
-        except Exception:
-            if not self._has_failed:
-                logger.exception("Dedup failed to count; figures of its report are wrong")
-            self._has_failed = True
-            with suppress(Exception):  # it may be the stats that fail
-                self._stats.inc_value("dedup/errors")
-
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
-        with self.figures_only():
+        with self._figures_only:
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
     def record(
@@ -107,8 +117,9 @@ class Summary:
         where *page* does not have it. *differences*: what the items of the page say, and those of
         the page that it repeats do not.
         """
-        with self.figures_only():
-            self._count(verdict, size, page)
+        with self._figures_only:
+            self._count(verdict, size, page.evidence if page else None)
+        with self._figures_only:
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
             sequences = None
             if self.losses is not None and page is not None:
@@ -126,39 +137,40 @@ class Summary:
             if page is not None and self.texts is not None:
                 self.texts.record(verdict, url, page)
 
-    def _count(self, verdict: Verdict, size: int, page: Page | None) -> None:
-        self.count("pages")
+    def _count(self, verdict: Verdict, size: int, evidence: Evidence | None) -> None:
+        increase = self._stats.inc_value
+        increase("dedup/pages")
         if verdict.kind is Kind.SKIPPED:
-            self.count(f"skipped/{verdict.reason}")
+            increase(f"dedup/skipped/{verdict.reason}")
         else:
-            self.count(COUNTER_OF[verdict.kind])
+            increase(f"dedup/{COUNTER_OF[verdict.kind]}")
         if verdict.objection:
-            self.count(f"objections/{verdict.objection.replace(' ', '_')}")
-        if page and page.evidence and page.evidence.weakness:
-            self.count(f"weak/{page.evidence.weakness}")
+            increase(f"dedup/objections/{verdict.objection.replace(' ', '_')}")
+        if evidence and evidence.weakness:
+            increase(f"dedup/weak/{evidence.weakness}")
         if verdict.is_duplicate and self._drops:
-            self.count("bytes_saved", size)
+            increase("dedup/bytes_saved", size)
         if verdict.kind is Kind.NEAR:
-            self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
+            increase(f"dedup/distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
         if verdict.preferred:
-            self.count("preferred")
+            increase("dedup/preferred")
 
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
-        with self.figures_only():
+        with self._figures_only:
             if self.losses is not None and page.sequences:
                 self.losses.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
-        with self.figures_only():
+        with self._figures_only:
             if self.losses is not None:
                 self.losses.claim_ends(claim, self.events, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
-        with self.figures_only():
+        with self._figures_only:
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 
     def finish(
@@ -216,24 +228,24 @@ class Summary:
             "chinese_scripts": None, "url_advice": None, "dropped_text": None,
             **PageEvents().figures(),
         }  # fmt: skip
-        with self.figures_only():
+        with self._figures_only:
             figures |= self.events.figures()
         if self.contents is not None:
-            with self.figures_only():
+            with self._figures_only:
                 figures["url_advice"] = self.contents.advice()
             if detector is not None:
                 threshold = self.settings.get("DEDUP_MAX_DISTANCE")
-                with self.figures_only():
+                with self._figures_only:
                     figures |= near_misses(self.kept, detector, threshold)
         if self.texts is not None and detector is not None:
             for name, look in (
                 ("second_opinion", second_opinion),
                 ("chinese_scripts", chinese_scripts),
             ):
-                with self.figures_only():
+                with self._figures_only:
                     figures[name] = look(self.kept, detector, self.texts)
         if self.losses is not None:
-            with self.figures_only():
+            with self._figures_only:
                 text = figures["dropped_text"] = self.losses.result(self.events)
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])
@@ -262,9 +274,9 @@ def _content_of(
     """
     if verdict.kind is Kind.SKIPPED:
         return None
-    if page and page.evidence and page.evidence.weakness:
+    if page and (evidence := page.evidence) and evidence.weakness:
         # Its main text is no evidence: it is the same as what shows the same.
-        return Content(page.evidence.view, scope)
+        return Content(evidence.view, scope)
     record = page.record if page else PageRecord()
     sketch = record.sketch if record.tokens >= min_tokens else None
     if record.digest:
