@@ -102,30 +102,12 @@ def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
     assert all(len(loaded.query_all(sketch)) <= 5 * 12 for sketch in asked)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(METHODS_TO_LOAD) - {"33 bits", "72 bits"}))
-def test_bytes_that_are_no_sketch_are_refused(name):
-    method = METHODS_TO_LOAD[name]
-    good = [method.to_bytes(sketch) for sketch in sketches_of(name)[:3]]
-    loader = Loader(index_for(method))
-    loader.add([*good, good[0][:5], *good], range(7))
-    with pytest.raises(ValueError, match=r"bytes|byte "):
-        loader.finish()
-
-
 def test_pages_that_are_no_numbers_are_refused():
     for name in ("verified", "spotsigs"):
         method = METHODS_TO_LOAD[name]
         index = index_for(method)
         with pytest.raises(ValueError, match="a page must be a number from 0 to"):
             index.add_many([method.to_bytes(sketches_of(name)[0])], [2**32 - 1])
-        assert len(index) == 0
-
-
-def test_an_index_that_nothing_is_put_into_stays_empty():
-    for method in METHODS_TO_LOAD.values():
-        index = index_for(method)
-        load(index, method, [], [], [0, 0])
         assert len(index) == 0
 
 
@@ -259,7 +241,7 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
         patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         patch.setattr("dedup.index.keys._MOST_GAPS", most_gaps)
         index = index_for(method)
-        for _ in range(160):
+        for _ in range(100):
             step, sketch = chooser.random(), chooser.choice(known)
             if step < 0.4 and unused:
                 page = unused.pop()

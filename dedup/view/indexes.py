@@ -189,11 +189,15 @@ class ScopeIndex:
         """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
         if self._few is None:
             return self.index.query(sketch, counts)
+        if not self._few:
+            return None
+        method = self._method
+        others = [method.payload(stored) for stored, _ in self._few]
+        distances = method.distances_of_pairs([method.payload(sketch)] * len(others), others)
         near = (
             Match(number, distance)
-            for stored, number in self._few
-            if (distance := self._method.distance(sketch, stored)) <= self._method.max_distance
-            and self._share_a_key(sketch, stored)
+            for (stored, number), distance in zip(self._few, distances.tolist(), strict=True)
+            if distance <= method.max_distance and self._share_a_key(sketch, stored)
         )
         return next((match for match in sorted(near) if counts(match.page)), None)
 

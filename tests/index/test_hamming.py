@@ -5,7 +5,7 @@ import pickle
 import random
 import re
 import tracemalloc
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -192,34 +192,6 @@ def test_no_planted_difference_of_three_bits_is_missed(choice):
     assert (set(pages.tolist()), set(distances.tolist())) == ({0}, {3})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
-def test_planted_fingerprints_are_found_up_to_the_distance_only(bits, max_distance, choice):
-    chooser = random.Random(1)
-    stored = random_fingerprints(120, bits)
-    index = HammingIndex(bits, max_distance)
-    for fingerprint in stored:
-        index.add(fingerprint)
-    for distance, page in product(range(max_distance + 2), (0, 60, 119)):
-        planted = flipped(stored[page], chooser.sample(range(bits), distance))
-        is_found = Match(page, distance) in index.query_all(planted)
-        assert is_found == (distance <= max_distance)
-
-
-def test_a_tie_goes_to_the_oldest_page_whatever_the_order(choice):
-    index = HammingIndex()
-    index.add_many(random_fingerprints(30), range(10**6, 10**6 + 30))
-    # At distance 2 of 0, in different blocks, and the oldest neither first nor last.
-    for page, fingerprint in [(70, 0b11), (20, 0b11 << 20), (90, 0b11 << 40), (30, 0b11 << 60)]:
-        index.add(fingerprint, page)
-    assert index.query(0) == Match(20, 2)
-    index.add(0b101, 4)
-    index.add(0b101, 3)
-    assert index.query(0) == Match(3, 2)
-    index.add(0b1 << 50, 10**7)
-    assert index.query(0) == Match(10**7, 1)
-
-
 @pytest.mark.parametrize("bits", [64, 128])
 def test_a_fingerprint_of_many_pages_is_in_the_tables_once(bits, with_tables):
     index = HammingIndex(bits, 3)
@@ -236,23 +208,6 @@ def test_a_fingerprint_of_many_pages_is_in_the_tables_once(bits, with_tables):
         assert index.discard(7, page)
     assert (len(index), index.query_all(5)) == (50, [])
     assert (index.add(7), index.query(5)) == (250, Match(250, 1))
-
-
-@pytest.mark.parametrize("bits", [64, 128])
-def test_the_lowest_page_of_a_fingerprint_is_the_oldest_in_whatever_order_they_come(
-    bits, with_tables
-):
-    index = HammingIndex(bits, 3)
-    index.add_many([*random_fingerprints(50, bits), 7, 7], [*range(100, 150), 60, 50])
-    for page in (70, 40, 45):
-        index.add(7, page)
-        for number in range(8):  # so that the tail is merged
-            index.add(random.Random(page + number).getrandbits(bits))
-    assert [match.page for match in index.query_all(7)] == [40, 45, 50, 60, 70]
-    assert index.discard(7, 40)
-    assert index.query(7) == Match(45, 0)
-    pages, _ = index.query_many([7])
-    assert pages.tolist() == [45]
 
 
 def test_arrays_numbers_of_numpy_and_generators_are_taken():

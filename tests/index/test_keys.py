@@ -88,11 +88,6 @@ def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, mon
         assert Match(page, 0) in index.query_all(sketch)
 
 
-def test_pages_are_counted_on_from_the_highest():
-    index = KeyIndex(Sets())
-    assert [index.add({1}), index.add({2}, 70), index.add({3})] == [0, 70, 71]
-
-
 @each("page", [-1, 2**32, "x", 1.5, True])
 def test_a_number_that_is_no_page_changes_nothing(page):
     index = KeyIndex(Sets())
@@ -102,14 +97,6 @@ def test_a_number_that_is_no_page_changes_nothing(page):
     assert (len(index), index.query({2})) == (1, None)
     index.add({2})
     assert index.query({2}) == Match(11, 0)
-
-
-def test_a_small_index_is_small_and_a_large_one_grows_with_its_pages():
-    index = KeyIndex(Sets())
-    assert index.nbytes < 20_000
-    for page in range(5_000):
-        index.add(frozenset(range(10 * page, 10 * page + 10)))
-    assert index.nbytes < 5_000 * 10 * (4 + 8) * 2
 
 
 @pytest.mark.slow

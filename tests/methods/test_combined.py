@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 from cases import each
+from pairs import found
 
 from dedup.methods import METHODS
 from dedup.methods.combined import Combined, CombinedSketch
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
-from dedup.search import index_for
 from dedup.text import Document
 
 
@@ -23,14 +23,6 @@ def sketch_with(equal, differing, seed=1):
     bits = chooser.getrandbits(384)
     flips = sum(1 << bit for bit in chooser.sample(range(384), differing))
     return CombinedSketch(one, bits), CombinedSketch(other, bits ^ flips)
-
-
-def found(method, one, other):
-    """The distance at which the index finds one sketch by the other, or None."""
-    index = index_for(method)
-    index.add(one)
-    match = index.query(other)
-    return match and match.distance
 
 
 def edited_texts(seed):

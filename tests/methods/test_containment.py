@@ -125,9 +125,3 @@ def test_a_part_shares_a_key_with_what_contains_it(seed, size, times):
     assert set(common[common % 6 == 0].tolist()) <= set(shared.tolist())
     # Five sixths of the hashes are no keys.
     assert len(shared) > 0 or len(common) < 100
-
-
-@pytest.mark.parametrize("data", [b"", b"abc"])
-def test_bytes_that_are_no_sketch_are_refused(data):
-    with pytest.raises(ValueError, match="a sketch is truncated"):
-        METHOD.keys_of_many([METHOD.to_bytes(sketch(ENGLISH)), data])

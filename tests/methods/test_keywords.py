@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.lexicon import load_lexicon, write_lexicon
-from dedup.methods.keywords import VARIANTS, Keywords, heaviest_words, shares, weight_distance
+from dedup.methods.keywords import VARIANTS, Keywords, weight_distance
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -45,20 +45,6 @@ def test_the_distance_of_weights_is_that_computed_by_hand(one, other):
     assert distance == pytest.approx(expected)
     assert distance == weight_distance(other, one)
     assert 0 <= distance <= 1
-
-
-@given(VECTORS, st.sampled_from([2, 3, 7, 1000]))
-def test_the_length_of_a_page_does_not_count(weights, factor):
-    """Without the sum of 1, a page and twice that page would be .2 apart."""
-    assert weight_distance(np.array([1]), np.array([2])) == 0.2
-    longer = shares((weights * factor).tolist())
-    assert weight_distance(longer, shares(weights.tolist())) == 0
-
-
-def test_the_heaviest_come_first_and_ties_by_the_word():
-    weights = {"c": 2, "b": 3, "d": 2, "a": 1, "e": 0, "f": 2}
-    assert heaviest_words(weights, 4) == ["b", "c", "d", "f"]
-    assert heaviest_words(weights, 99) == ["b", "c", "d", "f", "a"]
 
 
 def test_what_has_to_be_equal():
@@ -123,10 +109,6 @@ def test_pages_of_different_digests_are_1_apart_whatever_the_threshold(variant):
     assert method.distance(one, one) == 0
 
 
-def test_the_borders_of_keywords_count():
-    assert not matches(by_frequency("sorted"), "ab c", "a bc")
-
-
 def test_words_without_weight_are_no_keywords(tmp_path):
     path = tmp_path / "lexicon"
     write_lexicon(path, 9, {"everywhere": 9, "ferry": 3})
@@ -148,10 +130,6 @@ def test_a_page_describes_itself():
 @each("description", [None, "", " ", "...", "\u200b"])
 def test_a_page_without_description_is_described_by_its_text(description):
     assert described(description) == digest("the ferry carried cattle.")
-
-
-def test_the_text_can_be_the_description_always():
-    assert described("a ferry", description="text") == described(None)
 
 
 def test_the_description_is_512_bytes_of_whole_characters():

@@ -17,9 +17,7 @@ from texts import CHINESE, ENGLISH
 
 from dedup.arrays import Packed, lengths_of
 from dedup.extraction import trafilatura
-from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod
-from dedup.methods.fingerprints import split_bits
 from dedup.page import PageReader
 from dedup.search import index_for
 from dedup.text import Document
@@ -217,17 +215,6 @@ def test_only_a_method_that_finds_parts_has_a_direction(method):
         assert bool(index.query(asked)) is (distance <= method.max_distance)
 
 
-def test_its_index_finds_an_equal_sketch(method, document):
-    index = index_for(method)
-    index.add(method.sketch(document), 7)
-    assert isinstance(index, Index)
-    match = index.query(method.sketch(document))
-    assert (match.page, match.distance) == (7, 0)
-    assert index.query_all(method.sketch(document)) == [match]
-    assert len(index) == 1
-    assert index.nbytes > 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["English", "Chinese"])
 def test_its_index_finds_what_a_scan_finds(method, text):
@@ -311,13 +298,6 @@ def test_it_shows_what_its_sketches_are_made_of(method, document):
     assert all(weight >= 0 for weight in features.values())
 
 
-def test_pages_with_different_features_have_different_sketches(method):
-    document, other = (Document.from_main_text(text) for text in (ENGLISH, edited(ENGLISH, 0.2)))
-    if method.name != "exact":
-        assert method.weighted_features(document) != method.weighted_features(other)
-    assert sketched(method, ENGLISH) != sketched(method, edited(ENGLISH, 0.2))
-
-
 # The versions, and digests of the sketches of the texts in English and Chinese. Where one differs,
 # sketches that were stored by an earlier release are not comparable any more: the method needs
 # another version.
@@ -383,13 +363,6 @@ FINGERPRINTS = [kind for kind in METHODS.values() if issubclass(kind, Fingerprin
 
 @pytest.mark.parametrize("kind", FINGERPRINTS)
 class TestFingerprintMethods:
-    def test_the_threshold_is_a_parameter(self, kind):
-        for max_distance in (0, 3, kind().bits - 1):
-            method = kind(max_distance)
-            assert method.parameters["max_distance"] == max_distance
-            index = index_for(method)
-            assert (index.bits, index.max_distance) == (method.bits, max_distance)
-
     @pytest.mark.slow
     @given(seed=st.integers(0, 10**6), share=st.floats(0, 1))
     def test_fingerprints_within_the_threshold_share_a_key(self, kind, seed, share):
@@ -400,21 +373,3 @@ class TestFingerprintMethods:
             flips = chooser.sample(range(method.bits), round(share * method.max_distance))
             other = one ^ sum(1 << bit for bit in flips)
             assert set(method.keys(one)) & set(method.keys(other))
-
-    @each("max_distance", [0, 3, 12])
-    def test_a_differing_bit_changes_the_key_of_its_block_only(self, kind, max_distance):
-        method = kind(max_distance)
-        keys = list(method.keys(0))
-        assert len(keys) == max(max_distance + 1, method.bits // 64)
-        for number, (start, width) in enumerate(split_bits(method.bits, len(keys))):
-            for bit in (start, start + width - 1):
-                others = list(method.keys(1 << bit))
-                differ = [one != other for one, other in zip(keys, others, strict=True)]
-                assert differ == [place == number for place in range(len(keys))]
-
-    def test_a_stored_fingerprint_takes_as_many_bytes_as_it_has(self, kind):
-        method = kind()
-        for fingerprint in (0, 1, 1 << method.bits - 1, (1 << method.bits) - 1):
-            data = method.to_bytes(fingerprint)
-            assert data == bytes((fingerprint >> 8 * i) & 255 for i in range(method.bits // 8))
-            assert method.from_bytes(data) == fingerprint

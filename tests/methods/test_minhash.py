@@ -6,13 +6,12 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from murmur import MASK, fmix64
+from pairs import MASK, fmix64, found, texts_with
 
 from dedup.methods import minhash
 from dedup.methods.hashing import mix
 from dedup.methods.minhash import MinHash
 from dedup.methods.shingles import shingle_hashes
-from dedup.search import index_for
 from dedup.text import Document
 
 ROSE = "a rose is a rose is a rose"
@@ -58,14 +57,6 @@ def random_signature(seed):
     return np.random.default_rng(seed).integers(0, 1 << 32, 100, np.uint32)
 
 
-def words_with(jaccard, union, chooser):
-    """Two texts whose sets of words have that Jaccard similarity, with *union* words in all."""
-    words = [f"w{number:x}" for number in chooser.sample(range(1 << 40), union)]
-    shared = round(jaccard * union)
-    middle = shared + (union - shared) // 2
-    return " ".join(words[:middle]), " ".join(words[:shared] + words[middle:])
-
-
 def minimums(hashes, functions):
     """Those of one set."""
     return minhash.minimums(hashes, np.array([len(hashes)]), functions)[0]
@@ -80,14 +71,6 @@ def changed(signature, places):
     copy = signature.copy()
     copy[list(places)] += np.uint32(1)
     return copy
-
-
-def found(method, one, other):
-    """The distance at which the index finds one sketch by the other, or None."""
-    index = index_for(method)
-    index.add(one)
-    match = index.query(other)
-    return match and match.distance
 
 
 @given(st.lists(st.sampled_from(["a", "rose", "is", "玫瑰", "é"]), max_size=12), st.integers(1, 9))
@@ -146,7 +129,7 @@ def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
     for _ in range(trials):
         one, other = (
             set(method.keys(method.sketch(Document(text))))
-            for text in words_with(jaccard, 100, chooser)
+            for text in texts_with(jaccard, 100, chooser)
         )
         sharing += bool(one & other)
     expected = 1 - (1 - jaccard**4) ** 25

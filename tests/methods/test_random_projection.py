@@ -7,10 +7,9 @@ import xxhash
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from murmur import fmix64
+from pairs import fmix64, found
 
 from dedup.methods.simhash import RandomProjection, SimHash
-from dedup.search import index_for
 from dedup.text import Document
 
 ENGLISH = (
@@ -75,14 +74,6 @@ def counts_at(cosine, chooser, words=300):
 def some_words(count, chooser):
     """A bag of so many new words, each of them up to nine times."""
     return {f"w{chooser.getrandbits(60):x}": chooser.randint(1, 9) for _ in range(count)}
-
-
-def found(method, one, other):
-    """The distance at which the index finds one sketch by the other, or None."""
-    index = index_for(method)
-    index.add(one)
-    match = index.query(other)
-    return match and match.distance
 
 
 @each(

@@ -1,6 +1,5 @@
 import math
 
-import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,12 +80,6 @@ def test_equal_segments_have_as_many_words_each_and_leave_none_out(words, count)
     assert "".join(segments) == "".join(tokens)
     assert len(segments) == count
     assert max(map(len, segments)) - min(map(len, segments)) <= 1
-
-
-@pytest.mark.parametrize("mode", ["paragraphs", "content-defined"])
-def test_a_page_that_contains_another_is_near_it(mode):
-    whole = [article(number, 60) for number in range(9)]
-    assert distance(Segments(mode=mode), "\n".join(whole), "\n".join(whole[2:7])) <= 0.2
 
 
 def test_a_repeated_paragraph_counts_as_often_as_it_is_there():

@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cases import each
+from pairs import found, texts_with
 
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes
 from dedup.methods.shingling import Shingling
-from dedup.search import index_for
 from dedup.text import Document
 
 ENGLISH = (
@@ -31,24 +31,8 @@ def equal_only_at(places, sketch, seed=99):
     return other
 
 
-def found(method, one, other):
-    """The distance at which the index finds one sketch by the other, or None."""
-    index = index_for(method)
-    index.add(one)
-    match = index.query(other)
-    return match and match.distance
-
-
 def share_a_key(method, one, other):
     return not set(method.keys(one)).isdisjoint(method.keys(other))
-
-
-def texts_with(jaccard, union, chooser):
-    """Two texts whose sets of words have that Jaccard similarity, with *union* words in all."""
-    words = [f"w{number:x}" for number in chooser.sample(range(1 << 40), union)]
-    shared = round(jaccard * union)
-    middle = shared + (union - shared) // 2
-    return " ".join(words[:middle]), " ".join(words[:shared] + words[middle:])
 
 
 def test_a_supershingle_is_the_hash_of_14_consecutive_minimums():
@@ -124,15 +108,6 @@ def test_pages_match_with_the_probability_of_the_curve(jaccard, expected):
     assert abs(np.mean(distances <= method.max_distance) - expected) < 4 * error
     error = math.sqrt(6 * equal * (1 - equal) / trials)
     assert abs(np.mean(6 - distances) - 6 * equal) < 4 * error
-
-
-def test_shingles_of_eight_words_see_their_order():
-    words = [f"word{i}" for i in range(60)]
-    text, swapped = " ".join(words), " ".join([*words[30:], *words[:30]])
-    for width in (1, 8):
-        sketches = [Shingling(width=width).sketch(Document(t)) for t in (text, swapped)]
-        assert np.array_equal(*sketches) == (width == 1)
-    assert Shingling().width == 8
 
 
 @each("words", range(1, 9))
