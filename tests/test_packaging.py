@@ -189,19 +189,7 @@ def test_a_users_project_may_have_the_name_of_ours(commands: Path, tmp_path: Pat
     assert f"{url}/copy" in (project / "again.html").read_text()
 
 
-def test_nothing_else_can_be_imported(commands: Path, tmp_path: Path):
-    find = "import dedup, importlib.util as u; print(*map(bool, map(u.find_spec, {names!r})))"
-    names = ["crawler", "tests", "benchmarks"]
-    assert run(f'{commands}/python -c "{find.format(names=names)}"', tmp_path) == (
-        "False False False\n"
-    )
-
-
-NEED_AN_EXTRA = {
-    "redis_log",
-    "postgres_log",
-    "postgres_client",
-}
+NEED_AN_EXTRA = {"redis_log", "postgres_log", "postgres_client"}
 
 
 def test_every_module_is_imported_with_what_is_installed(commands: Path, tmp_path: Path):
