@@ -22,13 +22,14 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        from dedup.scrapy_plugin.middleware import (
+        from dedup.scrapy_plugin import (
             DownloaderMiddleware,
+            Extension,
             InnerSpiderMiddleware,
+            ItemPipeline,
+            PreferenceQueue,
             SpiderMiddleware,
         )
-        from dedup.scrapy_plugin.pipeline import ItemPipeline
-        from dedup.scrapy_plugin.plugin import Extension
 
         for setting, component, order in (
             ("EXTENSIONS", Extension, EXTENSION_ORDER),
@@ -39,6 +40,4 @@ class Addon:
         ):
             settings.setdefault_in_component_priority_dict(setting, component, order)
         if settings.get("DEDUP_PREFER"):
-            from dedup.scrapy_plugin.order import PreferenceQueue
-
             settings.set("SCHEDULER_PRIORITY_QUEUE", PreferenceQueue, "addon")

@@ -52,18 +52,11 @@ SECRET = "correct horse battery staple"
 TEXT = "The ferry across the Wend has carried cattle, brides and one grand piano."
 
 
-def explain_in_a_project_with(settings: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
-    (folder / "project.py").write_text(settings)
-    (folder / "text.txt").write_text(TEXT)
-    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=folder)
-    assert "horse" not in done.stdout + done.stderr
-    return done
-
-
 def test_it_has_the_secret_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
-    done = explain_in_a_project_with("", tmp_path)
+    (tmp_path / "text.txt").write_text(TEXT)
+    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=tmp_path)
+    assert "horse" not in done.stdout + done.stderr
     fingerprint = int(json.loads(done.stdout)["fingerprints"]["a"], 16)
     keyed = SimHash().with_hashing(KeyedHashing(SECRET))
     assert fingerprint == keyed.sketch(Document.from_main_text(TEXT))
