@@ -73,6 +73,7 @@ class Canonicals:
         self,
         crawler: "Crawler",
         notices: Notices,
+        rule: Rule,
         *,
         timeout: float,
         count: Callable[[str], object],
@@ -82,6 +83,7 @@ class Canonicals:
         self._notices = notices
         self._timeout = timeout
         self._count = count
+        self.copies = SelfDeclaredCopies(rule)
         self._most_bytes = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") // 2
         self._bytes_waiting = self._waiting = 0
         # By the fingerprints of the requests.

@@ -31,6 +31,7 @@ class _PageLinks:
     """8 bytes each."""
 
 
+@dataclass(slots=True, eq=False)
 class Links:
     """Says which links are those of a page with the same text, whose callback has ended.
 
@@ -39,22 +40,17 @@ class Links:
     callback, on its own host if the copy does so, else on the same host.
     """
 
-    def __init__(
-        self,
-        settings: DedupSettings,
-        pages: BodyReader,
-        notices: Notices,
-        fingerprint: Callable[[Request], bytes],
-    ) -> None:
-        """Create it; requests with equal results of *fingerprint* ask for the same."""
-        self._fingerprint = fingerprint
-        self._settings = settings
-        self._pages = pages
-        self._notices = notices
-        self._of_responses: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
-        # The first page of each text whose callback has ended, by scope and digest.
-        self._by_text: dict[tuple[str, bytes | None], _PageLinks] = {}
-        self._links_kept = 0
+    settings: DedupSettings
+    pages: BodyReader
+    notices: Notices
+    fingerprint: Callable[[Request], bytes]
+    """Its results are equal for requests that ask for the same."""
+    _of_responses: WeakKeyDictionary[Response, _PageLinks] = field(
+        default_factory=WeakKeyDictionary
+    )
+    _by_text: dict[tuple[str, bytes | None], _PageLinks] = field(default_factory=dict)
+    """The first page of each text whose callback has ended, by scope and digest."""
+    _links_kept: int = 0
 
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, a link of *response*, is not to be followed.
@@ -79,20 +75,20 @@ class Links:
     def _is_same(self, record: PageRecord, original: _PageLinks) -> bool:
         assert original.record
         of_original = original.record.witness
-        return self._settings.rule.objection(record.witness, of_original, is_exact=True) is None
+        return self.settings.rule.objection(record.witness, of_original, is_exact=True) is None
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
-        if not (self._settings.enabled and request_options(response, self._notices).is_on):
+        if not (self.settings.enabled and request_options(response, self.notices).is_on):
             return None
         if reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return None
         try:
-            page = await self._pages.read(response)
+            page = await self.pages.read(response)
         except ReadError:  # which is told of where its items are judged
             return None
-        scope = self._settings.scope.name_of(response.url, page.language)
-        if scope is None or self._settings.rule.reason_to_skip(page.record):
+        scope = self.settings.scope.name_of(response.url, page.language)
+        if scope is None or self.settings.rule.reason_to_skip(page.record):
             return None
         return page.record.under(response.url, scope)
 
@@ -105,7 +101,7 @@ class Links:
             url.geturl(), method=request.method, headers=request.headers, meta=request.meta
         )
         callback = getattr(request.callback, "__qualname__", "")
-        return blake2b(self._fingerprint(asked) + callback.encode(), digest_size=8).digest()
+        return blake2b(self.fingerprint(asked) + callback.encode(), digest_size=8).digest()
 
     def output_ends(self, response: Response, *, failed: bool) -> None:
         """The output of the callback for *response* has ended; *failed*: with an exception."""

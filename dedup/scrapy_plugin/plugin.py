@@ -123,7 +123,9 @@ class Extension:
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
         self.canonicals = (
-            Canonicals(crawler, notices, timeout=limits.WAIT_TIMEOUT, count=summary.count)
+            Canonicals(
+                crawler, notices, settings.rule, timeout=limits.WAIT_TIMEOUT, count=summary.count
+            )
             if believes and not settings.item_field
             else None
         )

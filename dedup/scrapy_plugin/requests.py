@@ -48,15 +48,12 @@ def is_plain_link(request: Request) -> bool:
         return False
     if not request.meta.keys() <= _NOT_OF_THE_SPIDER:
         return False
-    return type(request).__module__.startswith("scrapy.") and has_plain_callback(request)
-
-
-def has_plain_callback(request: Request) -> bool:
-    """Return whether the callback and the errback are methods of a spider, or plain functions."""
-    return all(map(_is_plain, (request.callback, request.errback)))
+    is_scrapys = type(request).__module__.startswith("scrapy.")
+    return is_scrapys and _is_plain(request.callback) and _is_plain(request.errback)
 
 
 def _is_plain(callback: object) -> bool:
+    """Return whether *callback* is a method of a spider, a plain function, or none."""
     if isinstance(callback, MethodType):
         return isinstance(callback.__self__, Spider)
     is_closure = isinstance(callback, FunctionType) and (

@@ -1,7 +1,7 @@
 """Pages and texts -> verdicts and claims, however long that takes."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import monotonic, perf_counter
 from weakref import WeakSet
 
@@ -18,7 +18,6 @@ from dedup.rule import Kind
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import (
     Canonicals,
-    SelfDeclaredCopies,
     other_canonical,
     without_names,
 )
@@ -36,39 +35,28 @@ _OPEN_BATCHES = (
 )
 
 
+@dataclass(slots=True, eq=False)
 class Reservations:
     """Asks the detector for the verdict on a page, and waits for those that it depends on.
 
     These are near pages that are being stored, and the page that it names as its canonical one.
     """
 
-    def __init__(
-        self,
-        timeout: float,
-        preference: Preference,
-        detector: Detector,
-        summary: Summary,
-        notices: Notices,
-        join: Callable[[], Awaitable[object]],
-        outage: StoreOutage,
-        canonicals: Canonicals | None = None,
-    ) -> None:
-        """Create it; a page waits *timeout* seconds; *join* is called before each is compared.
-
-        Without *canonicals*, nobody asks what pages name as their canonical ones.
-        """
-        self._timeout = timeout
-        self._detector = detector
-        self._summary = summary
-        self._notices = notices
-        self._join = join
-        self._outage = outage
-        self._canonicals = canonicals
-        self._given_up: WeakSet[Claim] = WeakSet()  # for which somebody has waited in vain
-        self._self_declared = SelfDeclaredCopies(detector.rule)
-        self._preference = preference
-        # What stored pages of this crawl name as their canonical page, by number.
-        self._named: dict[int, str] = {}
+    timeout: float
+    """Seconds that a page waits."""
+    preference: Preference
+    detector: Detector
+    summary: Summary
+    notices: Notices
+    join: Callable[[], Awaitable[object]]
+    """Is called before each page is compared."""
+    outage: StoreOutage
+    canonicals: Canonicals | None = None
+    """Without it, nobody asks what pages name as their canonical ones."""
+    _given_up: WeakSet[Claim] = field(default_factory=WeakSet)
+    """Those for which a page has waited in vain."""
+    _named: dict[int, str] = field(default_factory=dict)
+    """What stored pages of this crawl name as their canonical page, by number."""
 
     async def of_page(
         self,
@@ -85,21 +73,21 @@ class Reservations:
         again = options.again
         if options.key:  # which is no URL
             return self._counted(await self._reserve(record, state, said, again=again))
-        canonical = other_canonical(response) if self._canonicals else None
+        canonical = other_canonical(response) if self.canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
         if canonical and not (again or state.is_judged):
             await self._wait_for(canonical, response, record)
-        until = monotonic() + self._timeout
+        until = monotonic() + self.timeout
         reservation = await self._reserve(record, state, said, again=again, until=until)
         if canonical and reservation.claim not in state.claims:
             reservation = await self._by_own_word(
                 reservation, record, canonical, state, said, until
             )
         verdict, claim, _ = reservation
-        if self._canonicals and verdict:
+        if self.canonicals and verdict:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
-            self._self_declared.note_stored_at(urls_of(response), stored)
+            self.canonicals.copies.note_stored_at(urls_of(response), stored)
         if claim and canonical and len(self._named) < _MOST_KNOWN:
             self._named[claim.number] = canonical
         return await self._with_preferred(reservation, Copy(response.url, canonical))
@@ -118,17 +106,19 @@ class Reservations:
         The title of a page that says itself of which page it is a copy is no objection. It gives
         way only to that one, and only when that is stored.
         """
-        verdict, claim, *_ = reservation
-        if not (verdict and claim and self._self_declared.believe(verdict, record, canonical)):
+        assert self.canonicals
+        verdict, claim, _ = reservation
+        copies = self.canonicals.copies
+        if not (verdict and claim and copies.believe(verdict, record, canonical)):
             return reservation
-        self._detector.release(claim)
+        self.detector.release(claim)
         nameless = without_names(record, said.names)
         believed = await self._reserve(nameless, state, again=False, until=until)
         again = believed.verdict
         if again and again.is_duplicate and again.original == verdict.original:
             return believed
         if believed.claim:
-            self._detector.release(believed.claim)
+            self.detector.release(believed.claim)
         return await self._reserve(record, state, said, again=False, until=until)
 
     async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Reservation:
@@ -142,7 +132,7 @@ class Reservations:
         unchanged.
         """
         verdict, _, number = self._counted(reservation)
-        preference, store = self._preference, self._detector.store
+        preference, store = self.preference, self.detector.store
         if not (verdict and verdict.is_duplicate and verdict.original and preference):
             return reservation
         if number is None:
@@ -157,20 +147,20 @@ class Reservations:
         except StoreDownError:
             return reservation
         except Exception:  # of a criterion of somebody else's
-            self._notices.count_error("the preference of <%s>", page.url)
+            self.notices.count_error("the preference of <%s>", page.url)
             return reservation
         return reservation._replace(verdict=replace(verdict, preferred=best))
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
         """Wait for the page at *url*, which *response* names, while that would be stored else."""
-        assert self._canonicals
+        assert self.canonicals
         try:
-            if await self._detector.is_new(record):
-                await self._canonicals.wait_for(url, response)
+            if await self.detector.is_new(record):
+                await self.canonicals.wait_for(url, response)
         except StoreDownError:
             return
         except Exception:
-            self._notices.count_error("what <%s> names as its canonical page", response.url)
+            self.notices.count_error("what <%s> names as its canonical page", response.url)
 
     async def _reserve(
         self,
@@ -187,24 +177,24 @@ class Reservations:
         `monotonic`, by default that of the setting from now on. A page waits only for claims that
         are older than its own, so nobody waits in a circle.
         """
-        until = monotonic() + self._timeout if until is None else until
+        until = monotonic() + self.timeout if until is None else until
         own = state.own_claims(record.scope) if state else OwnClaims()
         while True:
             try:
-                await self._join()
+                await self.join()
                 start = perf_counter()
-                reservation = await self._detector.reserve(
+                reservation = await self.detector.reserve(
                     record, again=again, own_names=lambda: said.names, own=own
                 )
             except StoreDownError as error:
-                self._outage.begin(error)
-                return self._detector.unchecked(record)
+                self.outage.begin(error)
+                return self.detector.unchecked(record)
             except LedgerError:
-                if not self._detector.store.is_shared:
+                if not self.detector.store.is_shared:
                     raise
-                self._notices.count_error("<%s>", record.key)
-                return self._detector.unchecked(record)
-            self._summary.record_time("index", perf_counter() - start)
+                self.notices.count_error("<%s>", record.key)
+                return self.detector.unchecked(record)
+            self.summary.record_time("index", perf_counter() - start)
             if reservation.verdict:
                 return reservation
             assert reservation.claim
@@ -212,17 +202,17 @@ class Reservations:
             if left <= 0 or claim in self._given_up:
                 self._given_up.add(claim)
                 claim.put_off()
-                return Reservation(self._detector.skipped(_UNRESOLVED))
+                return Reservation(self.detector.skipped(_UNRESOLVED))
             if claim.is_put_off:
-                self._notices.tell_once(_OPEN_BATCHES)
-                return Reservation(self._detector.skipped("open_batch"))
+                self.notices.tell_once(_OPEN_BATCHES)
+                return Reservation(self.detector.skipped("open_batch"))
             if state and state.holds_older(claim):
-                return Reservation(self._detector.skipped(_UNRESOLVED))
-            self._summary.count("claims/waited")
+                return Reservation(self.detector.skipped(_UNRESOLVED))
+            self.summary.count("claims/waited")
             await wait_for_call(left, claim.when_ended)
 
     def _counted(self, reservation: Reservation) -> Reservation:
         """Return *reservation*, which is the last one of a page, and count it if it is open."""
         if reservation.verdict and reservation.verdict.reason == _UNRESOLVED:
-            self._summary.count("claims/unresolved")
+            self.summary.count("claims/unresolved")
         return reservation

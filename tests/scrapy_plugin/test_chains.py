@@ -15,7 +15,6 @@ import pytest
 import scrapy
 from crawls import crawl, spider_over
 from scrapy import Request
-from scrapy.exceptions import DropItem
 from scrapy.http import JsonRequest
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
@@ -162,36 +161,6 @@ def test_urls_hashes_and_times_of_its_own_page_do_not_tell_a_copy_apart():
     assert len(result.dropped) == 1
 
 
-def test_products_of_one_list_are_told_apart_by_what_their_rows_say():
-    """The list is one page, and all pages of reviews are equal."""
-    rows = "".join(f'<li><a href="/product/{n}/reviews">Lamp {n}</a></li>' for n in range(4))
-    lists = {"/list": f"<ul>{rows}</ul>", "/copy": f"<ul>{rows}</ul><footer>A copy</footer>"}
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        for link in response.css("a"):
-            item = {"name": link.css("::text").get()}
-            request = response.follow(link, self.parse_reviews, dont_filter=True)
-            yield request.replace(cb_kwargs={"item": item})
-
-    result = run([{**SHOP, **lists}], {**handing_on(), "parse": parse}, "/list", "/copy")
-    assert names(result.items) == [f"Lamp {n}" for n in range(4)]
-    assert len(result.dropped) == 4
-
-
-def test_items_of_an_errback_are_stored_whole():
-    """The page of reviews answers 404, which the errback takes for "none"."""
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = {"url": response.url, "name": name_of(response)}
-        yield Request(f"{response.url}/none", errback=self.failed, cb_kwargs={"item": item})
-
-    def failed(self: Any, failure: Any) -> Iterator[Any]:
-        yield {**failure.request.cb_kwargs["item"], "reviews": 0}
-
-    result = run([SHOP, MIRROR], {"parse": parse, "failed": failed})
-    assert sorted({*names(result.items)}) == EVERY_PRODUCT
-
-
 def test_what_other_pages_say_tells_items_of_near_pages_apart():
     """The products are copies of one another, their reviews are not."""
     site = {f"/product/{n}": page(edited(article(1), f"w{n}")) for n in range(4)}
@@ -209,122 +178,6 @@ def test_a_chain_that_goes_through_a_job_is_compared_whole(tmp_path: Any):
     assert names(result.items) == EVERY_PRODUCT
     assert names([item for item, _ in result.dropped]) == MIRRORED
     assert result.stats["scheduler/dequeued/disk"] > 0
-
-
-def in_a_ledger(folder: Any) -> dict[str, Any]:
-    return {"DEDUP_INDEX": str(folder / "pages.sqlite"),
-            "FEEDS": {str(folder / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_a_changed_product_is_stored_again_although_its_reviews_have_not_changed(tmp_path: Any):
-    site = dict(SHOP)
-    with served(site) as url, served(MIRROR) as mirror:
-        starts = [f"{url}/product/{n}" for n in range(PRODUCTS)]
-        starts += [f"{mirror}/product/{n}" for n in range(len(MIRRORED))]
-        spider = spider_over(*starts, **handing_on())
-        crawl(spider, **in_a_ledger(tmp_path))
-        site["/product/3"] = page(article(3), title="Lamp 3, cheaper")
-        again = crawl(spider, **in_a_ledger(tmp_path))
-    assert names(again.items) == ["Lamp 3, cheaper"]
-    assert again.dedup_stats["unchanged"] == PRODUCTS - 1
-
-
-def test_of_the_items_of_one_page_the_one_that_changed_is_stored_again(tmp_path: Any):
-    rows = ["a", "b", "c"]
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        for row in rows:
-            yield response.follow("/", self.last, cb_kwargs={"item": {"name": row}})
-
-    def last(self: Any, response: Any, item: Any) -> Iterator[Any]:
-        yield item
-
-    with served({"/list": "<p>A list", "/": NO_REVIEWS}) as url:
-        attributes = {"parse": parse, "last": last}
-        attributes["custom_settings"] = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
-        spider = spider_over(f"{url}/list", **attributes)
-        assert names(crawl(spider, **in_a_ledger(tmp_path)).items) == rows
-        rows[0] = "changed"
-        assert names(crawl(spider, **in_a_ledger(tmp_path)).items) == ["changed"]
-        assert names(crawl(spider, **in_a_ledger(tmp_path)).items) == []
-
-
-def test_an_item_with_todays_date_is_stored_again_tomorrow_unless_its_field_is_ignored(
-    tmp_path: Any,
-):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = {"name": name_of(response), "seen": day}
-        yield asking(response, self.parse_reviews, cb_kwargs={"item": item})
-
-    days = {"2031-05-01": PRODUCTS, "2031-05-02": PRODUCTS}
-    with served(SHOP) as url:
-        starts = [f"{url}/product/{n}" for n in range(PRODUCTS)]
-        spider = spider_over(*starts, **{**handing_on(), "parse": parse})
-        for settings in ({}, {"DEDUP_IGNORE_FIELDS": ["seen"]}):
-            folder = tmp_path / str(len(settings))
-            folder.mkdir()
-            for day in days:
-                stored = crawl(spider, **in_a_ledger(folder), **settings).items
-                days[day] = len(stored)
-            assert list(days.values()) == [PRODUCTS, 0 if settings else PRODUCTS]
-
-
-def test_the_item_that_was_to_be_stored_and_failed_is_stored_with_its_copy():
-    class FailOnce:
-        failed = False
-
-        def process_item(self, item: Any) -> Any:
-            if not self.failed and item["name"] == "Lamp 0":
-                self.failed = True
-                raise OSError("disk full")
-            return item
-
-    result = run([SHOP, MIRROR], handing_on(), ITEM_PIPELINES={FailOnce: 300})
-    assert names(result.items) == EVERY_PRODUCT
-
-
-def test_items_of_their_own_text_are_judged_by_it_wherever_it_comes_from():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = {"name": name_of(response), "text": response.css("p::text").getall()}
-        yield asking(response, self.parse_reviews, cb_kwargs={"item": item})
-
-    attributes = {**handing_on(), "parse": parse}
-    result = run([SHOP, MIRROR], attributes, DEDUP_ITEM_FIELD="text")
-    assert names(result.items) == EVERY_PRODUCT
-    assert names([item for item, _ in result.dropped]) == MIRRORED
-
-
-def test_of_several_items_of_a_page_each_is_stored_by_itself():
-    """A pipeline refuses one of two: its copy is no duplicate."""
-
-    class Refuse:
-        def process_item(self, item: Any) -> Any:
-            if item["name"] == "second" and item["url"].endswith("/0"):
-                raise DropItem("refused")
-            return item
-
-    def parse(self: Any, response: Any) -> Any:
-        yield {"name": "first", "url": response.url}
-        yield {"name": "second", "url": response.url}
-
-    site = {f"/{n}": page(article(1)) for n in range(3)}
-    result = run([site], {"parse": parse}, *site, ITEM_PIPELINES={Refuse: 300})
-    stored = [(item["name"], item["url"][-1]) for item in result.items]
-    assert stored == [("first", "0"), ("second", "1")]
-
-
-def test_a_page_counts_once_however_many_items_it_has():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        for row in text_of(response).split()[:20]:
-            yield {"row": row}
-
-    texts = [" ".join([*(f"row{text}{n}" for n in range(20)), article(text)]) for text in (1, 2)]
-    site = {"/1": page(texts[0]), "/2": page(texts[1]), "/copy": page(texts[0], footer="x")}
-    result = run([site], {"parse": parse}, *site)
-    assert (len(result.items), len(result.dropped)) == (40, 20)
-    stats = result.dedup_stats
-    assert (stats["pages"], stats["new"], stats["exact_duplicates"]) == (3, 2, 1)
 
 
 @pytest.mark.slow

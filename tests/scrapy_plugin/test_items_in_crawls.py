@@ -190,23 +190,6 @@ def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(led
     assert prices == [[str(10 + n) for n in range(COUNT)], ["11"], ["10"], []]
 
 
-def test_a_price_in_the_text_that_is_again_that_of_another_page_is_news(ledger: Any):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"price": response.css(".price::text").get()}
-
-    def priced(price: int) -> str:
-        return page(TEXT).replace("</p>", f" Now only <b class=price>{price}</b> EUR today.</p>", 1)
-
-    site, prices = {"/p": priced(5), "/q": priced(5)}, []
-    with served(site) as url:
-        spider = spider_over(f"{url}/p", f"{url}/q", parse=parse)
-        for price in (5, 9, 5, 5):
-            site["/q"] = priced(price)
-            result = crawl(spider, **ledger)
-            prices.append([item["price"] for item in result.items])
-    assert prices == [["5"], ["9"], ["5"], []]
-
-
 def test_pages_whose_mirrors_have_a_name_keep_it():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         has_name = response.url.endswith("q")
@@ -215,19 +198,6 @@ def test_pages_whose_mirrors_have_a_name_keep_it():
     with served(dict.fromkeys(("/p", "/q"), page(TEXT, title="The lamp"))) as url:
         result = crawl(spider_over(f"{url}/p", f"{url}/q", parse=parse))
     assert result.items == [{"place": "here"}, {"name": "The lamp"}]
-
-
-def test_html_says_what_stands_in_its_scripts(ledger: Any):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"html": response.text}
-
-    site = {
-        f"/{n}": page(TEXT).replace("</body>", f'<script>{{"price": {n}0}}</script></body>')
-        for n in range(3)
-    }
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site), parse=parse)
-        assert [len(crawl(spider, **ledger).items) for _ in range(2)] == [3, 0]
 
 
 def test_a_value_that_is_gone_is_news(ledger: Any):
@@ -254,27 +224,6 @@ def test_what_a_page_says_no_more_is_stored_when_it_says_it_again(ledger: Any):
             result = crawl(spider_over(url, parse=parse), **ledger)
             stored.append("".join(item["row"] for item in result.items))
     assert stored == ["abc", "", "b", ""]
-
-
-def test_a_page_in_several_currencies_by_cookie_is_stored_in_each(ledger: Any):
-    currencies = ["EUR", "USD", "GBP", "CNY"]
-
-    def start(self: Any, response: Any) -> Iterator[Any]:
-        for currency in currencies:
-            yield Request(
-                f"{response.url}offer", self.last, cookies={"currency": currency},
-                meta={"cookiejar": currency}, dont_filter=True, cb_kwargs={"currency": currency},
-            )  # fmt: skip
-
-    def last(self: Any, response: Any, currency: str) -> Iterator[Any]:
-        yield {"url": response.url, "currency": currency, "price": len(currency) * 7}
-
-    with served({"/": page(article(2)), "/offer": page(TEXT)}) as url:
-        spider = spider_over(f"{url}/", parse=start, last=last)
-        stored = [
-            sorted(item["currency"] for item in crawl(spider, **ledger).items) for _ in range(3)
-        ]
-    assert stored == [sorted(currencies), [], []]
 
 
 def test_copies_of_articles_are_stored_once_whatever_their_spider_notes_of_the_fetch():

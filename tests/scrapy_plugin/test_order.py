@@ -1,6 +1,5 @@
 """DEDUP_PREFER: better URLs are fetched first, so they are kept; nothing else changes."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +9,6 @@ from scrapy import Request
 from scrapy.pqueues import ScrapyPriorityQueue
 from texts import article, page
 from web import Answer, served
-
-from dedup.cli import main
 
 CRITERIA = ["canonical", "https", "clean-url", "newest-version"]
 # The same three articles in every version, and a front page that names the oldest first and last.
@@ -72,38 +69,6 @@ def test_the_best_copy_of_each_page_is_kept(preferring: Any):
     assert [path.split("/")[1] for path in visited[1::3]] == BEST_FIRST
     assert result.messages() == []
     assert "log_count/ERROR" not in result.stats
-
-
-def test_a_scan_of_what_was_kept_and_dropped_gives_the_best_copies(tmp_path: Any):
-    """Also those that a crawl in any order has dropped, with their canonical URLs."""
-    dropped, feed, best = (
-        tmp_path / name for name in ("dropped.jsonl", "feed.jsonl", "best.jsonl")
-    )
-    site = versions_site()
-    for number in range(3):
-        link = f'<link rel="canonical" href="/v1.0/{number}">'
-        for version in VERSIONS:
-            path = f"/{version}/{number}"
-            site[path] = site[path].replace("<title>", f"{link}<title>")
-    site["/v1.9/1"] = Answer(site["/v1.9/1"].encode(), headers={"Link": '</else>; rel="canonical"'})
-    _, result = run(
-        site, DEDUP_PREFER=[], DEDUP_DUPLICATES=str(dropped), FEEDS={feed: {"format": "jsonlines"}},
-        DEDUP_FIELDS={"text": "text", "canonical": "canonical"},
-    )  # fmt: skip
-    assert kept(result) == ["/", "/v1.9/2", "/v1.9/1", "/v1.9/0"]
-    canonicals = {path_of(item["url"]): item["canonical"] for item in result.items}
-    assert canonicals["/"] is None
-    assert canonicals["/v1.9/1"] is None  # it names two
-    assert path_of(canonicals["/v1.9/2"]) == "/v1.0/2"
-    for keep, paths in (
-        ("canonical,longest", ["/", "/v1.9/1", "/v1.0/0", "/v1.0/2"]),
-        ("newest-version", ["/", "/latest/0", "/latest/1", "/latest/2"]),
-    ):
-        assert main(list(map(str, ["scan", feed, dropped, "-o", best, "--keep", keep]))) == 0
-        lines = [json.loads(line) for line in best.read_text().splitlines()]
-        best.unlink()
-        assert sorted(path_of(line["url"]) for line in lines) == sorted(paths)
-        assert {frozenset(line) for line in lines} == {frozenset({"url", "text", "canonical"})}
 
 
 def test_without_it_the_order_is_that_of_scrapy(in_scrapys_order: Any):

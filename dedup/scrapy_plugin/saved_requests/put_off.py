@@ -5,7 +5,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,11 +111,10 @@ class PutOffRequests:
         self._crawler = crawler
         self._savings = savings
         self._path = Path(job, _IN_A_JOB) if job else None
+        self._has_new = True
 
-    @cached_property
-    def _file(self) -> sqlite3.Connection:
         try:
-            return self._opened()
+            self._file = self._opened()
         except sqlite3.DatabaseError as error:
             if self._path is None:
                 raise
@@ -125,7 +123,7 @@ class PutOffRequests:
                 self._path, error,
             )  # fmt: skip
             self._path.unlink(missing_ok=True)
-            return self._opened()
+            self._file = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
         file = sqlite3.connect(self._path or "", isolation_level=None)
@@ -155,29 +153,28 @@ class PutOffRequests:
         except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
             return False
         self._savings.request_is_saved(request, saved)
+        self._has_new = True
         return True
-
-    @property
-    def _is_empty(self) -> bool:
-        return "_file" not in vars(self) and not (self._path and self._path.exists())
 
     def reasons(self) -> set[bytes]:
         """Return the reasons of all requests."""
-        if self._is_empty:
-            return set()
         return {reason for (reason,) in self._file.execute("SELECT DISTINCT reason FROM put_off")}
 
     def send(self, reason: bytes, most: int = -1) -> list[Sent]:
         """Send the requests that were not sent for *reason*, *most* of them, here and there."""
-        if self._is_empty:
-            return []
         query = (
             f"SELECT id FROM put_off WHERE reason = ? ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?"
         )
         return self._send([number for (number,) in self._file.execute(query, (reason, most))])
 
     def send_waiting(self, has_come: Callable[[bytes], bool]) -> list[Sent]:
-        """Send the requests for which no page *has come* that is to be there instead."""
+        """Send the requests for which no page *has come* that is to be there instead.
+
+        Each is looked at once: what has come stays.
+        """
+        if not self._has_new:
+            return []
+        self._has_new = False
         return self._send(number for number, comes in self._waiting(has_come) if not comes)
 
     def _waiting(self, has_come: Callable[[bytes], bool]) -> list[tuple[int, bool]]:
@@ -185,8 +182,6 @@ class PutOffRequests:
 
         Or one has in whose place that would be.
         """
-        if self._is_empty:
-            return []
         query = "SELECT id, url, instead FROM put_off WHERE instead IS NOT NULL"
         rows = self._file.execute(query).fetchall()
         others = {url: instead for _, url, instead in rows}
@@ -217,10 +212,9 @@ class PutOffRequests:
 
         Else a job goes on: it need not wait for what *has_come*. After a kill, it does.
         """
-        if "_file" in vars(self):
-            come = ((number,) for number, comes in self._waiting(has_come) if comes)
-            self._file.executemany("UPDATE put_off SET instead = NULL WHERE id = ?", list(come))
-            self._file.close()
+        come = ((number,) for number, comes in self._waiting(has_come) if comes)
+        self._file.executemany("UPDATE put_off SET instead = NULL WHERE id = ?", list(come))
+        self._file.close()
         if self._path and has_finished:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
