@@ -2,7 +2,7 @@
 
 Two of them also with CONCURRENT_ITEMS = 10 instead of Scrapy's 100.
 
-    python benchmarks/crawl.py FOLDER [--rounds N] [--json FILE]
+    python benchmarks/crawl.py FOLDER [--rounds N]
 
 FOLDER holds sites/<name>/www. Every page of both sites is fetched from a server in
 a process of its own, PASSES times, each time with another comment added, so that texts repeat and
@@ -43,17 +43,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--crawl", nargs=2, metavar=("MODE", "URLS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.crawl:
         mode, urls = arguments.crawl
         print(json.dumps(crawl(mode, Path(urls).read_text().split())))
         return 0
-    figures = measure(arguments.folder, arguments.rounds)
-    show(figures)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1))
+    show(measure(arguments.folder, arguments.rounds))
     return 0
 
 

@@ -2,10 +2,10 @@
 
 Pages are new ones: random digests and sketches of the size that the method has, evidence, and URLs
 of a usual length. A log is filled with so many of them first. Then processes with 16 pages in
-flight each reserve and commit more, all at once, and publish each second. A process that only
-follows tells what the events of others cost. CPU times are those of processes, which include system
-calls; that of SQLite is the time of the threads in which all SQL runs. Where others use the
-machine, pages a second say little, and CPU times still depend on what shares the caches.
+flight each reserve and commit more, all at once, and publish each second. CPU times are those of
+processes, which include system calls; that of SQLite is the time of the threads in which all SQL
+runs. Where others use the machine, pages a second say little, and CPU times still depend on what
+shares the caches.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.methods import SimHash, Verified
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, PageRecord
-from dedup.stores import HistoryChangedError, News, StoreDownError
+from dedup.stores import HistoryChangedError, StoreDownError
 from dedup.stores.log import Log, Member, Request
 from dedup.stores.shared import SharedStore
 from dedup.text import Document
@@ -108,7 +108,7 @@ def memory() -> int:
 
 
 class Process:
-    """A process of a fleet, which may be one that only follows."""
+    """A process of a fleet."""
 
     def __init__(self, url: str, method: Method) -> None:
         self.log = log_of(url, 60.0)
@@ -151,15 +151,6 @@ class Process:
                 await asyncio.sleep(1)
                 await self.publish()
         await self.publish()
-
-    async def follow(self) -> int:
-        """Take over all that the others have done; return how many events that were."""
-        first = last = self.store.last
-        while True:
-            await self.detector.follower.exchange(News())
-            if self.store.last == last:
-                return last - first
-            last = self.store.last
 
     async def leave(self) -> None:
         await self.store.leave("finished", None)
@@ -224,23 +215,20 @@ async def measure(
         f"\n{server.kind}, {method}, {pages:,} pages: {taken:.0f} bytes a page on the server, "
         f"{follower.detector.nbytes / pages:.0f} in a process (grown by "
         f"{(memory() - before) / pages:.0f}); joined in {joined:.1f} s of CPU ({seconds:.1f} s)\n\n"
-        "| processes | pages a second | server, µs a page | process, µs a page "
-        "| event of another, µs |\n|---|---|---|---|---|",
+        "| processes | pages a second | server, µs a page | process, µs a page |\n"
+        "|---|---|---|---|",
         flush=True,
     )
     for processes in arguments.processes:
         shares, of_server = await asyncio.to_thread(
             run_together, server, url, method, processes, arguments
         )
-        cpu = time.process_time()
-        events = await follower.follow()
-        of_event = (time.process_time() - cpu) / events
         stored = sum(share.pages for share in shares)
         of_server += sum(share.sql for share in shares)
         of_processes = sum(share.cpu - share.sql for share in shares)
         print(
             f"| {processes} | {stored / arguments.seconds:,.0f} | {1e6 * of_server / stored:.0f} "
-            f"| {1e6 * of_processes / stored:.0f} | {1e6 * of_event:.1f} |",
+            f"| {1e6 * of_processes / stored:.0f} |",
             flush=True,
         )
     await follower.leave()

@@ -180,9 +180,7 @@ class Run:
         self.counts: Counter[str] = Counter()
         self.faults: list[dict[str, Any]] = []
         self.slowest = (0.0, -1)
-        self.slowest_evidence = (0.0, -1)
         self._text_before = ""
-        self.largest_growth = (0, -1)
 
     def __enter__(self) -> "Run":
         self._pool.start()
@@ -216,7 +214,6 @@ class Run:
             isinstance(inline, Page) and inline.record.sketch is not None
         )
         self.slowest = max(self.slowest, (seconds, number))
-        self.largest_growth = max(self.largest_growth, (growth, number))
         if inline != worker:
             self._fault(number, "differs", f"{inline!r:.300} | {worker!r:.300}")
         if seconds > LONGEST_SECONDS:
@@ -242,7 +239,6 @@ class Run:
                 continue
             seconds = process_time() - begin
             self.counts["evidence"] += 1
-            self.slowest_evidence = max(self.slowest_evidence, (seconds, number))
             if not 0 <= evidence.coverage <= 1 or len(evidence.to_bytes()) != SIZE_OF_EVIDENCE:
                 self._fault(number, "evidence", f"{evidence!r:.300}")
             if seconds > LONGEST_SECONDS_OF_EVIDENCE:
@@ -288,11 +284,6 @@ def measure(
         "first": numbers.start,
         "counts": dict(run.counts),
         "slowest": {"seconds": round(run.slowest[0], 3), "page": run.slowest[1]},
-        "slowest_evidence": {
-            "seconds": round(run.slowest_evidence[0], 3),
-            "page": run.slowest_evidence[1],
-        },
-        "largest_growth": {"MB": run.largest_growth[0] >> 20, "page": run.largest_growth[1]},
         "seconds": round(perf_counter() - begin, 1),
         "faults": run.faults,
     }
@@ -306,7 +297,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--method", default="verified")
     parser.add_argument("--extractor", default="trafilatura")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
     figures = measure(
         arguments.paths,
@@ -315,10 +305,7 @@ def main() -> int:
         method=arguments.method,
         extractor=arguments.extractor,
     )
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if arguments.json:
-        arguments.json.write_text(f"{text}\n")
+    print(json.dumps(figures, indent=1))
     return 1 if figures["faults"] else 0
 
 

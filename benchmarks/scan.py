@@ -46,7 +46,6 @@ def main() -> int:
     parser.add_argument("--language", default="en")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", default=list(CONTESTANTS), choices=CONTESTANTS)
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
@@ -64,8 +63,6 @@ def main() -> int:
         )
         figures = compete(arguments, folder, truth)
     show(figures, arguments.records)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1))
     return 0
 
 

@@ -19,10 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    arguments = {
-        name: {p.name: p.default for p in inspect.signature(kind).parameters.values()}
-        for name, kind in METHODS.items()
-    }
+    arguments = {name: kind().parameters for name, kind in METHODS.items()}
     if options.json:
         print_json(arguments)
         return

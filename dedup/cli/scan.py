@@ -219,7 +219,7 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
         raise ValueError("--spark needs: pip install 'scrapy-dedup[spark]'")
-    from dedup.spark.files import Job, find_inputs, format_for, scan_files
+    from dedup.spark.files import find_inputs, format_for, scan_files
     from dedup.spark.reading import RowReader
     from dedup.spark.session import spark_session
 
@@ -227,15 +227,11 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
         inputs = find_inputs(session, options.inputs)
         format_ = format_for(inputs.kind, _fields(options, inputs.kind, scope, keep, date))
         reader = RecordReader(format_, method, extractor, scope)
-        job = Job(
-            inputs,
-            RowReader(reader, keep),
-            Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
-            options.output,
-            options.clusters,
-            options.skip_bad,
-        )
-        return {**scan_files(session, job), "from_sketches": 0}
+        rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
+        outputs = options.output, options.clusters
+        rows = RowReader(reader, keep)
+        figures = scan_files(session, inputs, rows, rule, *outputs, skip_bad=options.skip_bad)
+        return {**figures, "from_sketches": 0}
 
 
 @contextmanager

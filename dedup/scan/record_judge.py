@@ -75,9 +75,10 @@ class Outcome:
         return from_utf8(key[1:]) if key else None
 
 
-_FATES = {
-    Kind.SKIPPED: Fate.EMPTY, Kind.EXACT: Fate.EXACT, Kind.NEAR: Fate.NEAR, Kind.NEW: Fate.NEW,
+KINDS = {
+    Fate.EMPTY: Kind.SKIPPED, Fate.EXACT: Kind.EXACT, Fate.NEAR: Kind.NEAR, Fate.NEW: Kind.NEW,
 }  # fmt: skip
+_FATES = {kind: fate for fate, kind in KINDS.items()}
 
 
 class RecordJudge:

@@ -1,7 +1,6 @@
 """``dedup scan --spark``: files of JSON lines and of Parquet, by Spark's own readers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.deciding import FieldsSeen
+from dedup.scan.reader import RecordReader
 from dedup.spark.arguments import Columns, column
 from dedup.spark.components import cut
 from dedup.spark.judge import Batches, judge
@@ -50,18 +50,6 @@ class Inputs(NamedTuple):
     named: Sequence[str]
     files: Sequence[str]
     nbytes: int
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to do: which files to read and how, and where the results go."""
-
-    inputs: Inputs
-    reader: RowReader
-    rule: Rule
-    output: str
-    clusters: str | None = None
-    skip_bad: bool = False
 
 
 def find_inputs(session: SparkSession, named: Sequence[str]) -> Inputs:
@@ -106,8 +94,17 @@ def format_for(kind: type[Format], fields: Fields) -> Format:
     return JsonLines([], fields) if kind is JsonLines else Rows(fields)
 
 
-def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
-    """Write what is kept of the files of *job* to folders; return the figures, but for seconds.
+def scan_files(
+    session: SparkSession,
+    inputs: Inputs,
+    reader: RowReader,
+    rule: Rule,
+    output: str,
+    clusters: str | None = None,
+    *,
+    skip_bad: bool = False,
+) -> dict[str, Any]:
+    """Write what is kept of *inputs*, and the clusters, to folders; return the figures.
 
     Raises RecordError for what is wrong with the records, as a scan does, SparkError for what is
     wrong with the cluster.
@@ -115,36 +112,36 @@ def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
     for setting in _SETTINGS.items():
         session.conf.set(*setting)
     with clear_errors():
-        outputs = [_Output(session, name) for name in (job.output, job.clusters) if name]
-        if found := next((output.name for output in outputs if output.exists()), None):
+        outputs = [_Output(session, name) for name in (output, clusters) if name]
+        if found := next((folder.name for folder in outputs if folder.exists()), None):
             raise RecordError(f"{found} exists: remove it, or choose another name")
-        rows = _number_rows(session, cut(_read_files(session, job.inputs)))
+        rows = _number_rows(session, cut(_read_files(session, inputs)))
         beside = [_NUMBER, *_FROM]
         data = [name for name in rows.columns if name not in beside]
         wanted: Sequence[Any] = data
-        if job.inputs.kind is Parquet:
-            items = data if job.reader.needs_item else ()
-            wanted = _columns(rows, job.reader.reader.format.fields).parts(items)
-        read = cut(job.reader.read(rows.select(*beside, *wanted), beside))
+        if inputs.kind is Parquet:
+            items = data if reader.needs_item else ()
+            wanted = _columns(rows, reader.reader.format.fields).parts(items)
+        read = cut(reader.read(rows.select(*beside, *wanted), beside))
         read = read.withColumnRenamed(_NUMBER, "row")
-        first_bad = _check_records(job, read)
+        first_bad = _check_records(read, inputs, reader.reader, skip_bad=skip_bad)
         records = read.where(F.col("state") == READ).select("row", "rank", *PageRecord._fields)
-        method, has_pages = job.reader.reader.method, job.reader.reader.has_pages
-        verdicts = judge(records, method, job.rule, ["rank", "row"], has_pages=has_pages)
+        method, has_pages = reader.reader.method, reader.reader.has_pages
+        verdicts = judge(records, method, rule, ["rank", "row"], has_pages=has_pages)
         judged = read.join(verdicts, "row", "left")
         judged = cut(judged.withColumn("verdict", F.coalesce("verdict", "state")))
         left_out = judged.where(F.col("verdict").isin(*_DROPPED, BAD))
         kept = rows.join(left_out.select(F.col("row").alias(_NUMBER)), _NUMBER, "left_anti")
         in_order = kept.repartitionByRange(_NUMBER).sortWithinPartitions(_NUMBER)
-        _write(job, in_order.select(*map(column, data)))
-        if job.clusters:
-            _write_clusters(judged, job.clusters)
-        for output in outputs:
-            output.name_lines()
+        _write(inputs, output, in_order.select(*map(column, data)))
+        if clusters:
+            _write_clusters(judged, clusters)
+        for folder in outputs:
+            folder.name_lines()
         return {
-            **_figures(judged, job.rule),
+            **_figures(judged, rule),
             "first_bad": first_bad,
-            "bytes_read": job.inputs.nbytes,
+            "bytes_read": inputs.nbytes,
             "bytes_written": outputs[0].nbytes(),
         }
 
@@ -226,7 +223,9 @@ def _columns(rows: DataFrame, fields: Fields) -> Columns:
     return columns
 
 
-def _check_records(job: Job, read: DataFrame) -> str | None:
+def _check_records(
+    read: DataFrame, inputs: Inputs, reader: RecordReader, *, skip_bad: bool
+) -> str | None:
     """Return what is wrong with the first bad record; raises RecordError as a scan does."""
     is_bad = F.col("state") == BAD
     names = ("text", "key", "date")
@@ -237,11 +236,11 @@ def _check_records(job: Job, read: DataFrame) -> str | None:
         *(F.count_if(~is_bad & F.col(f"has_{name}")).alias(name) for name in names),
     ).collect()
     first_bad = _first_message(read, BAD) if row.bad else None
-    if first_bad and not job.skip_bad:
+    if first_bad and not skip_bad:
         raise RecordError(first_bad)
     if row.records or not row.bad:
         seen = [name for name in (*names, "scope") if row[name]]
-        FieldsSeen(job.reader.reader, job.inputs.files, row.records, seen).check()
+        FieldsSeen(reader, inputs.files, row.records, seen).check()
     return first_bad
 
 
@@ -280,14 +279,14 @@ def _figures(judged: DataFrame, rule: Rule) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write(job: Job, kept: DataFrame) -> None:
-    if job.inputs.kind is Parquet:
-        kept.write.parquet(job.output)
+def _write(inputs: Inputs, output: str, kept: DataFrame) -> None:
+    if inputs.kind is Parquet:
+        kept.write.parquet(output)
         return
-    is_packed = all(name.lower().endswith(".gz") for name in job.inputs.files)
+    is_packed = all(name.lower().endswith(".gz") for name in inputs.files)
     items = kept.mapInArrow(_items_of_lines, kept.schema)
     lines = items.select(F.col("value").cast("string"))
-    lines.write.text(job.output, compression="gzip" if is_packed else "none", lineSep="\n")
+    lines.write.text(output, compression="gzip" if is_packed else "none", lineSep="\n")
 
 
 def _items_of_lines(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from dedup.methods import KeyMethod, Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.record_judge import Fate, RecordJudge
+from dedup.scan.record_judge import KINDS, Fate, RecordJudge
 from dedup.scopes import host
 from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components
 from dedup.spark.matches import find_links
@@ -26,10 +26,6 @@ Step = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 _JUDGED_AT_ONCE = 256
 _BYTES_AT_ONCE = 1 << 26
-_VERDICTS = {
-    Fate.NEW: Kind.NEW.value, Fate.EXACT: Kind.EXACT.value, Fate.NEAR: Kind.NEAR.value,
-    Fate.EMPTY: Kind.SKIPPED.value,
-}  # fmt: skip
 _VERDICT = pa.schema([
     ("row", pa.int64()), ("verdict", pa.string()), ("original", pa.int64()),
     ("distance", pa.float64()), ("objection", pa.string()),
@@ -181,7 +177,7 @@ def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
                 at = outcome.duplicates[place] - first
                 originals[at] = rows[outcome.originals[place]]
                 distances[at] = outcome.distances[place]
-            verdicts = [_VERDICTS[Fate(fate)] for fate in outcome.fates[first:]]
+            verdicts = [KINDS[Fate(fate)].value for fate in outcome.fates[first:]]
             values = rows[first:].tolist(), verdicts, originals, distances, objections
             arrays = [pa.array(*pair) for pair in zip(values, _VERDICT.types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=_VERDICT)

@@ -57,12 +57,6 @@ def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_pa
     assert by_method["verified"]["f1_edited"] == 1.0
 
 
-def test_arguments_of_the_method_can_be_given(collection, capsys):
-    method = '{"name": "simhash", "max_distance": 0}'
-    [figures] = json_of(capsys, "evaluate", collection, "--method", method)
-    assert (figures["parameters"]["max_distance"], figures["recall"]) == (0, 0.3333)
-
-
 def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypatch, tmp_path):
     (tmp_path / "own_method.py").write_text(
         "from dedup.methods import SimHash\nclass Own(SimHash):\n    name = 'own'\n"
@@ -421,18 +415,6 @@ def json_of(capsys, *arguments):
     code, out, err = run(capsys, *arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)
-
-
-def test_json_for_the_standard_output_takes_the_place_of_what_is_shown(
-    collection, tmp_path, capsys
-):
-    pages = tmp_path / "pages.jsonl"
-    pages.write_text('{"text": "one word and one more word"}\n' * 2)
-    [scores] = json_of(capsys, "evaluate", collection)
-    assert scores["method"] == "simhash"
-    assert json_of(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")["kept"] == 1
-    assert json_of(capsys, "explain", pages, pages)["equal"] is True
-    assert not (tmp_path / "-").exists()
 
 
 def test_methods_are_listed_with_their_arguments(capsys):

@@ -124,21 +124,6 @@ def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
         format_.check_unchanged()
 
 
-def test_clusters_are_written(pages, tmp_path, capsys):
-    clusters = tmp_path / "clusters.jsonl"
-    run(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl", "--clusters", clusters)
-    assert [json.loads(line) for line in clusters.read_text().splitlines()] == [
-        {
-            "number": 1, "key": "page0",
-            "duplicates": [{"number": 3, "key": "page2", "distance": 2, "exact": False}],
-        },
-        {
-            "number": 2, "key": "page1",
-            "duplicates": [{"number": 4, "key": "page3", "distance": 0, "exact": True}],
-        },
-    ]  # fmt: skip
-
-
 @pytest.mark.slow
 def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
     bodies = [page(article(1), "/a"), page(article(1), "/b", "/c"), page(article(2))]

@@ -13,7 +13,7 @@ import pytest
 from cases import mixed
 from collections_on_disk import NAMES, write
 from commands import run
-from texts import article, edited, page
+from texts import article, edited
 
 from dedup.cli import main
 from dedup.records import JsonLines
@@ -318,15 +318,3 @@ def test_what_a_kill_tore_is_read_again(scanned, capsys, left):
     assert run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--sketches", "sketches")[0] == 0
     assert sketches.read_bytes() == whole
     assert (scanned / "c.jsonl").read_bytes() == (scanned / "b.jsonl").read_bytes()
-
-
-@pytest.mark.slow
-def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):
-    path, sketches = tmp_path / "a.jsonl", tmp_path / "sketches"
-    pages = [page(article(1)), page(article(1), "/b"), page(article(2))]
-    path.write_text("".join(f"{json.dumps({'html': html})}\n" for html in pages))
-    arguments = ["scan", path, "--html-field", "html", "--sketches", sketches, "-o"]
-    assert run(capsys, *arguments, tmp_path / "b.jsonl")[0] == 0
-    monkeypatch.setattr("dedup.scan.record_stream.WorkerPool", None)
-    assert run(capsys, *arguments, tmp_path / "c.jsonl")[0] == 0
-    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()

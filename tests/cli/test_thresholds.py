@@ -191,24 +191,6 @@ def test_wrong_input_gets_one_line_and_writes_nothing(evaluate, pages, arguments
     assert {path.name for path in pages.iterdir()} == {*contents, "pages.jsonl"}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"[]\n", "record 1: must be a JSON object"),
-        (b"{\n", "record 1: not JSON"),
-        (b'{"url": "a", "text": 1}', "record 1: the field 'text' must be a string"),
-        (b'{"url": 1, "text": "a"}', "record 1: the key 'url' must be a string"),
-        (b"\xff", "record 1: not utf-8"),
-        (b"", "has 0 different texts"),
-    ],
-)
-def test_wrong_pages_are_told_with_their_line(evaluate, pages, content, message):
-    (pages / "bad.jsonl").write_bytes(content)
-    code, _, err = evaluate("bad.jsonl", "--sample", 60, "-o", "new.tsv")
-    assert (code, err.count("\n")) == (2, 1)
-    assert message in err
-
-
 def test_of_a_feed_with_two_versions_of_a_page_the_last_one_counts(evaluate, pages):
     lines = (pages / "pages.jsonl").read_text().splitlines(keepends=True)
     url = json.loads(lines[0])["url"]

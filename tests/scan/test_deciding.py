@@ -110,14 +110,6 @@ def test_a_chain_of_copies_does_not_form(tmp_path):
     assert list(outcome.originals) == [0, 2]
 
 
-def test_the_longest_is_kept_if_that_is_asked_for(tmp_path):
-    outcome = of_texts(tmp_path, *COPIES, keep="longest")
-    assert fates(outcome) == ["near", "near", "new", "new"]
-    assert list(outcome.originals) == [2, 2]
-    outcome = of_texts(tmp_path, *COPIES, COPIES[2], keep="longest")
-    assert list(outcome.keep) == [0, 0, 1, 1, 0]
-
-
 def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_path):
     texts = [" ".join(f"{letter}{number}" for number in range(40)) for letter in "ab"]
     for keep in ("first", "longest"):
@@ -181,15 +173,6 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
     assert exact == {"number": 4, "key": "http://a/é3", "distance": 0, "exact": True}
 
 
-def test_the_first_bad_record_stops_the_scan(tmp_path):
-    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}, 4])
-    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: must be a JSON object"):
-        scanned(path)
-    outcome = scanned(path, skip_bad=True)
-    assert fates(outcome) == ["new", "bad", "new", "bad"]
-    assert outcome.first_bad.endswith("record 2: must be a JSON object, got list")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "message"),
@@ -221,12 +204,6 @@ def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch)
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
-
-
-def test_no_record_at_all_is_an_error(tmp_path):
-    (tmp_path / "a.jsonl").write_text("\n")
-    with pytest.raises(RecordError, match=r"there is no record in .*a\.jsonl"):
-        scanned(tmp_path / "a.jsonl")
 
 
 class TestHtml:

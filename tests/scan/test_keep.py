@@ -5,7 +5,6 @@ import json
 import random
 
 import pytest
-from collections_on_disk import warc_page, write_warc
 from texts import article, page
 
 from dedup.cli import main
@@ -108,24 +107,6 @@ def test_html_names_its_canonical_url_itself(tmp_path):
     best = html("http://a/b", "http://a/b")
     result = kept(tmp_path, [copy, best], "canonical", "--html-field", "html")
     assert result == [best]
-
-
-@pytest.mark.slow
-def test_an_archive_is_ordered_by_canonical_urls_and_its_own_dates(tmp_path):
-    def written(url, canonical, date):
-        body = page(TEXT).replace("<title>", f'<link rel="canonical" href="{canonical}"><title>')
-        return warc_page(url, body, media_type="text/html", date=f"{date}-01-01T00:00:00Z")
-
-    records = [
-        written("http://a/1", "http://a/2", 2009),
-        written("http://a/2", "http://a/2", 2001),
-        written("http://a/3", "/3", 2005),
-    ]
-    archive = write_warc(tmp_path / "a.warc", [part for one in records for part in one])
-    target = tmp_path / "b.warc"
-    arguments = ["scan", archive, "-o", target, "--keep", "canonical,newest", "--workers", 1]
-    assert main(list(map(str, arguments))) == 0
-    assert target.read_bytes() == b"".join(records[2])
 
 
 def test_tables_have_a_column_for_it(tmp_path):

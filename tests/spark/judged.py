@@ -9,22 +9,13 @@ from dedup.evidence.evidence import digest_of_name, digest_of_title
 from dedup.methods import FingerprintMethod
 from dedup.page import PageReader
 from dedup.record import PageRecord
-from dedup.rule import Kind
 from dedup.scan import Fate
-from dedup.scan.record_judge import RecordJudge
+from dedup.scan.record_judge import KINDS, RecordJudge
 
 COLUMNS = (
     "row long, key string, scope string, tokens long, digest binary, sketch binary, "
     "evidence binary, is_binary boolean, item binary"
 )
-
-
-_KINDS = {
-    Fate.EMPTY: Kind.SKIPPED,
-    Fate.EXACT: Kind.EXACT,
-    Fate.NEAR: Kind.NEAR,
-    Fate.NEW: Kind.NEW,
-}
 
 
 def texts(chooser, count):
@@ -161,7 +152,7 @@ def expected_with_objections(method, rule, collection, *, has_pages=True):
         zip(outcome.duplicates, zip(outcome.originals, outcome.distances, strict=True), strict=True)
     )
     verdicts = [
-        (rank, _KINDS[Fate(fate)].value, *matches.get(rank, (None, None)))
+        (rank, KINDS[Fate(fate)].value, *matches.get(rank, (None, None)))
         for rank, fate in enumerate(outcome.fates)
     ]
     return verdicts, outcome.objections
