@@ -45,7 +45,7 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
     def _level(self, plugin: Extension, levels: set[int], request: Request) -> int:
         """Return the place of *request* in a queue with *levels* so far, lower is earlier.
 
-        If there are too many levels already, that of the next worse one.
+        If there are too many levels already, the last one of its priority.
         """
         preference = plugin.settings.prefer
         try:
@@ -55,9 +55,7 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
             rank = 0
         level = rank - request.priority * preference.limit
         most = max(_LEAST_LEVELS, _MOST_LEVELS // max(1, len(self.pqueues)))
-        if level in levels or len(levels) < most:
-            levels.add(level)
-            return level
-        of_equal_priority = [one for one in levels if one // preference.limit == -request.priority]
-        worse = [one for one in of_equal_priority if one > level]
-        return min(worse) if worse else max(of_equal_priority, default=level)
+        if level not in levels and len(levels) >= most:
+            level = (1 - request.priority) * preference.limit - 1
+        levels.add(level)
+        return level
