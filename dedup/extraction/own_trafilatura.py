@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from dedup.extraction.selectors import Selector, UnknownSelectorError, compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from lxml.etree import XPath
     from lxml.html import HtmlElement
@@ -81,8 +81,7 @@ def own_trafilatura() -> ModuleType:
         selectors[:] = [_quick(selector, name, unknown) for selector in selectors]
     name = "BASIC_CLEAN_XPATH"
     setattr(baseline, name, _quick(getattr(baseline, name), name, unknown))
-    blocks = getattr(baseline, "_BLOCK_ELEMS", ["*"])
-    vars(core)["covers_less"] = partial(_covers_less, core.html2txt, blocks)
+    vars(core)["covers_less"] = partial(_covers_less, core.html2txt, etree.XPath("count(.//*)"))
     for place, (old, new) in CHANGES.items():
         module, _, name = place.partition(".")
         _change(import_module(f"{NAME}.{module}"), name, old, new, unknown)
@@ -143,15 +142,15 @@ def _change(module: ModuleType, name: str, old: str, new: str, unknown: set[str]
 
 def _covers_less(
     html2txt: "Callable[[HtmlElement], str]",
-    blocks: "Collection[str]",
+    count_elements: "XPath",
     text: str,
     share: float,
     tree: "HtmlElement",
 ) -> bool:
     """Return whether *text* is shorter than this *share* of what *html2txt* makes of *tree*.
 
-    That leaves elements out and has blanks around *blocks*: it is at most as long as all text of
-    the page with these.
+    That leaves elements out, and has at most two more blanks for each: it is never longer than all
+    text of the page with these.
     """
     from lxml import etree
 
@@ -159,7 +158,7 @@ def _covers_less(
     if body is None:
         body = tree
     whole = etree.tostring(body, method="text", encoding="unicode", with_tail=False)
-    most = len(" ".join(whole.split())) + 2 * len(list(body.iter(*blocks)))
+    most = len(" ".join(whole.split())) + 2 * count_elements(body)
     for hidden in body.iter("script", "style"):
         most -= max(len(" ".join((hidden.text or "").split())) - 1, 0)
     return len(text) < share * most and len(text) < share * len(html2txt(tree))
