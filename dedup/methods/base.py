@@ -249,6 +249,18 @@ class KeyMethod(Method):
         return 1
 
 
+class ArrayMethod(KeyMethod):
+    """A method whose sketches are arrays of numbers of one *dtype*."""
+
+    dtype: ClassVar[str] = "<u4"
+
+    def to_bytes(self, sketch: Any) -> bytes:
+        return np.asarray(sketch, self.dtype).tobytes()
+
+    def from_bytes(self, data: bytes) -> Any:
+        return np.frombuffer(data, self.dtype)
+
+
 def as_rows(values: Sequence[bytes], size: int) -> Array:
     """Return byte strings as the rows of an array, shape (n, size), uint8.
 

@@ -88,12 +88,6 @@ class Containment(ShingleMethod):
         np.divide(missing, sample, out=distances, where=is_enough)
         return distances
 
-    def to_bytes(self, sketch: Array) -> bytes:
-        return sketch.astype("<u4").tobytes()
-
-    def from_bytes(self, data: bytes) -> Array:
-        return np.frombuffer(data, "<u4")
-
 
 def _join(sketches: Sequence[bytes]) -> tuple[Array, Array, Array]:
     """Return the hashes of all *sketches*, the number of the sketch of each, and the sizes."""

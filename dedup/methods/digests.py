@@ -3,12 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array, lengths_of
-from dedup.methods.base import KeyMethod
+from dedup.methods.base import ArrayMethod, KeyMethod
 from dedup.methods.hashing import PLAIN, Hashing
 
 
@@ -37,7 +36,7 @@ class SingleDigestMethod(KeyMethod):
         return data
 
 
-class DigestMethod(KeyMethod):
+class DigestMethod(ArrayMethod):
     """A method whose sketch is the `digests` of parts of the page.
 
     The distance of two is the share of the smaller one that the other one lacks, from 0 to 1: a
@@ -45,6 +44,7 @@ class DigestMethod(KeyMethod):
     are equal.
     """
 
+    dtype = "<u8"
     min_equal: int = 1
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
@@ -55,12 +55,6 @@ class DigestMethod(KeyMethod):
         equal, smaller = count_common(sketch, other), min(len(sketch), len(other))
         # One division of integers: 4 of 10 is never above .4.
         return (smaller - equal) / smaller if equal >= self.min_equal else math.inf
-
-    def to_bytes(self, sketch: Array) -> bytes:
-        return sketch.astype("<u8").tobytes()
-
-    def from_bytes(self, data: bytes) -> Array:
-        return np.frombuffer(data, "<u8")
 
 
 def digests(parts: Iterable[str], hashing: Hashing = PLAIN, least: int = 1) -> Array | None:
@@ -97,12 +91,3 @@ def count_common(sketch: Array, other: Array) -> int:
     """Return how many digests two sketches have in common."""
     places = np.searchsorted(other, sketch)
     return int(np.count_nonzero(other.take(places, mode="clip") == sketch))
-
-
-def jaccard_distance(shared: Any, size: Any, other_size: Any) -> Any:
-    """Return 1 - J of two multisets of these sizes with *shared* elements in common.
-
-    It is one division of integers, so it is never on the wrong side of a threshold: in floats,
-    1 - .9 is less than .1.
-    """
-    return (size + other_size - 2 * shared) / (size + other_size - shared)

@@ -62,12 +62,6 @@ class MinHash(ShingleMethod):
         differs = (components != theirs).reshape(-1, self.bands * self.rows)
         return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
-    def to_bytes(self, sketch: Array) -> bytes:
-        return sketch.astype("<u4").tobytes()
-
-    def from_bytes(self, data: bytes) -> Array:
-        return np.frombuffer(data, "<u4")
-
 
 def minimums(hashes: Array, counts: Array, functions: int) -> Array:
     """Return the least hashes of each of several sets, shape (sets, functions), uint32.

@@ -37,6 +37,7 @@ class Shingling(ShingleMethod):
     name = "shingling"
     version = 3
     sweep = ("max_distance", tuple(range(6)))
+    dtype = "<u8"
 
     max_distance: int = 4
     _: KW_ONLY
@@ -71,12 +72,6 @@ class Shingling(ShingleMethod):
     def distance(self, sketch: Array, other: Array) -> float:
         """Return how many supershingles differ from the one in the same place."""
         return int(np.count_nonzero(sketch != other))
-
-    def to_bytes(self, sketch: Array) -> bytes:
-        return sketch.astype("<u8").tobytes()
-
-    def from_bytes(self, data: bytes) -> Array:
-        return np.frombuffer(data, "<u8")
 
 
 def hashes_of_parts(signature: Array, count: int, hashing: Hashing = PLAIN) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, share, whole
-from dedup.methods.digests import DigestMethod, count_common, digests, jaccard_distance
+from dedup.methods.digests import DigestMethod, count_common, digests
 from dedup.text import Document
 
 STOP_WORDS = frozenset(
@@ -92,8 +92,9 @@ class SpotSigs(DigestMethod):
         return Counter(find_spots(document.tokens, self.antecedents))
 
     def distance(self, sketch: Array, other: Array) -> float:
-        distance: float = jaccard_distance(count_common(sketch, other), len(sketch), len(other))
-        return distance
+        shared, size = count_common(sketch, other), len(sketch) + len(other)
+        # One division of integers: in floats, 1 - .9 is less than .1.
+        return (size - 2 * shared) / (size - shared)
 
     def least_shared_keys(self, count: int, within: float) -> int:
         """Return 1 - *within* of *count*: J is at most that share.
