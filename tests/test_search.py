@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
 from dedup.index import Match
-from dedup.index.keys import KeyIndex
 from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.methods.verified import Verified
@@ -79,27 +78,6 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
     for sketch in sketches[stop:]:  # a crawl goes on, and numbers are counted on
         assert loaded.add(sketch) == added.add(sketch)
     assert answers(loaded, method, known) == answers(added, method, known)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sizes", [[], [1] * 50, [400, 400, 7]])
-@pytest.mark.parametrize("bands", [3, 12])
-def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
-    """More than are compared of a key, whatever is loaded at once."""
-    monkeypatch.setattr(KeyIndex, "loaded_at_once", 20_000)
-    monkeypatch.setattr(Verified, "candidates_per_key", 5)
-    method, chooser = Verified(max_distance=1), random.Random(bands)
-    some = sketches_of("verified")[0]
-    sketches = [
-        some._replace(bands=tuple(chooser.choices(range(bands * 7), k=12))) for _ in range(1000)
-    ]
-    added, loaded = index_for(method), index_for(method)
-    for sketch in sketches:
-        added.add(sketch)
-    load(loaded, method, sketches, range(1000), sizes)
-    asked = sketches[::50]
-    assert answers(loaded, method, asked) == answers(added, method, asked)
-    assert all(len(loaded.query_all(sketch)) <= 5 * 12 for sketch in asked)
 
 
 def test_pages_that_are_no_numbers_are_refused():
@@ -179,31 +157,6 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
     for page in ended:
         assert any(index.discard(sketch, page) for sketch in known)
     assert beyond == list(index.nearest_beyond(known, within))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(5), deadline=None)
-@given(limit=st.sampled_from([20, 10**6]), chooser=st.randoms(use_true_random=False))
-def test_what_is_discarded_was_never_there(name, limit, chooser):
-    method, known = METHODS_TO_LOAD[name], sketches_of(name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
-        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
-        index, other = index_for(method), index_for(method)
-        stored = dict(enumerate(chooser.choices(known, k=60)))
-        for page, sketch in stored.items():
-            index.add(sketch, page)
-        for page in chooser.sample(range(60), 40):
-            assert index.discard(method.from_bytes(method.to_bytes(stored[page])), page)
-            assert not index.discard(stored.pop(page), page)
-            if chooser.random() < 0.3:
-                stored[page] = chooser.choice(known)
-                index.add(stored[page], page)
-        assert not index.discard(known[0], 999)
-        for page, sketch in sorted(stored.items()):
-            other.add(sketch, page)
-    assert answers(index, method, known) == answers(other, method, known)
 
 
 def matches_by_a_scan(method, stored, sketch):

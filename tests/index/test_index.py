@@ -1,10 +1,9 @@
 """What belongs to no single index: the order of matches, and which index a method has."""
 
 import pytest
-from cases import each
 
 from dedup.index import Match
-from dedup.methods import Method, SimHash
+from dedup.methods import Method
 from dedup.search import index_for
 
 
@@ -14,14 +13,6 @@ def test_the_smaller_match_is_the_nearer_then_the_older():
         Match(9, 0),
         Match(0, 1),
     ]
-
-
-@each("max_distance", [0, 3, 4, 63])
-def test_the_index_of_a_method_has_its_threshold(max_distance):
-    index = index_for(SimHash(max_distance))
-    index.add(0)
-    assert index.query((1 << max_distance) - 1) == Match(0, max_distance)
-    assert index.query((1 << max_distance + 1) - 1) is None
 
 
 class WithoutFingerprints(Method):
