@@ -34,14 +34,14 @@ def choice(request, monkeypatch):
     """Each choice of blocks, and a tail that is merged often."""
     for name, cost in CHOICES[request.param].items():
         monkeypatch.setattr(f"dedup.index.sorted_table.{name}", cost)
-    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 8)
+    monkeypatch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", 8)
     return request.param
 
 
 @pytest.fixture
 def with_tables(monkeypatch):
     monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
-    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 8)
+    monkeypatch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", 8)
 
 
 def flipped(fingerprint, bits):
