@@ -1,6 +1,7 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
 from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
@@ -213,7 +214,6 @@ class Detector:
         return Reservation(verdict, claim)
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
-        """Return what is said of a page that is equal to *stored*, one of the *earlier* ones."""
         self.store.note_seen(stored.number)
         if len(earlier.numbers) > 1:
             self._met_again.add(stored.number)
@@ -244,11 +244,7 @@ class Detector:
         finding = self._view.look(record).finding
         if reason := self.rule.reason_to_skip(record):
             return self.skipped(reason)
-        if finding.match is None:
-            return Verdict(Kind.NEW, self.method.name)
-        distance = 0 if finding.kind is Kind.EXACT else finding.match.distance
-        original = await self._key(finding.match.page)
-        return Verdict(finding.kind, self.method.name, original, distance)
+        return await self._verdict(finding)
 
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.
@@ -287,20 +283,22 @@ class Detector:
                     raise HistoryChangedError(
                         f"{self.store.name} has learned of more earlier pages: look again"
                     )
-            verdict = await self._duplicate(record.key, look.finding, match)
+            verdict = await self._verdict(look.finding)
+            if verdict.original != record.key:
+                self.store.note_duplicate(
+                    record.key, match.page, verdict.kind.value, verdict.distance or 0
+                )
+            elif not self._several_a_key:
+                verdict = replace(verdict, kind=Kind.REPEATED)
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)
 
-    async def _duplicate(self, key: str, finding: Finding[Match], match: Match) -> Verdict:
-        """Return the verdict on the page at *key*, which repeats another."""
-        kind = finding.kind
-        distance = 0 if kind is Kind.EXACT else match.distance
-        original = await self._key(match.page)
-        if original != key:
-            self.store.note_duplicate(key, match.page, kind.value, distance)
-        elif not self._several_a_key:
-            kind = Kind.REPEATED
-        return Verdict(kind, self.method.name, original, distance)
+    async def _verdict(self, finding: Finding[Match]) -> Verdict:
+        match = finding.match
+        if match is None:
+            return Verdict(Kind.NEW, self.method.name)
+        distance = 0 if finding.kind is Kind.EXACT else match.distance
+        return Verdict(finding.kind, self.method.name, await self._key(match.page), distance)
 
     async def _key(self, number: int) -> str:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""
@@ -327,7 +325,6 @@ class Detector:
         return Verdict(Kind.SKIPPED, self.method.name, reason=reason)
 
     def __len__(self) -> int:
-        """Return the number of pages kept."""
         return len(self._view)
 
     @property

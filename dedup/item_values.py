@@ -231,7 +231,6 @@ class PageOfItem:
         return text
 
     def _is_of_fetch(self, value: datetime | float | str) -> bool:
-        """Return whether *value* is a time within three minutes of one of the moments."""
         try:
             value = datetime.fromisoformat(value) if isinstance(value, str) else value
             if not isinstance(value, datetime):
@@ -324,7 +323,6 @@ def _words(text: str) -> set[str]:
 
 
 def _host(url: str) -> str:
-    """Return the host of *url* with what else stands there, "" if there is none."""
     try:
         return urlsplit(url).netloc
     except ValueError:  # such as a bracket that is not closed

@@ -206,7 +206,6 @@ class LostTextSample:
         return sorted((drop for _, drop in drops[:count]), key=lambda drop: (-drop.lost, drop.key))
 
     def _lost(self, sequences: Sequences) -> int:
-        """Return how many of the sample of *sequences* are in no kept page."""
         # Not as a difference of sets: that would go through all that is kept.
         return sum(value not in self._kept for value in sequences.hashes)
 
@@ -237,7 +236,6 @@ class LostTextSample:
 
     @property
     def _factor(self) -> int:
-        """How many sequences each one of the sample stands for."""
         return 1 << self.halvings
 
     def __len__(self) -> int:

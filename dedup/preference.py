@@ -211,7 +211,6 @@ def _is_of_session(name: str) -> bool:
 
 @lru_cache(4096)
 def _is_of_tracking(name: str) -> bool:
-    """Return whether a parameter with this *name* is known to be there for tracking."""
     from courlan import normalize_url  # slow to import
 
     try:

@@ -303,7 +303,6 @@ _LENGTH = Struct("<H")
 
 
 def _present(values: Sequence[bytes | None]) -> tuple[Array, list[bytes]]:
-    """Return which of *values* are there, and these."""
     present = [value for value in values if value is not None]
     if len(present) == len(values):
         return np.ones(len(values), np.bool_), present

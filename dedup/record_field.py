@@ -117,7 +117,6 @@ class FieldReader:
         )
 
     def _are_right(self, sketches: Sequence[bytes]) -> bool:
-        """Return whether the method could have made all of *sketches*."""
         method = self._method
         try:
             decoded = [method.from_bytes(sketch) for sketch in sketches]

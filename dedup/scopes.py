@@ -240,7 +240,6 @@ def is_of_item(scope: str) -> bool:
 
 
 def _part_named(name: str) -> Callable[..., Any]:
-    """Return the part with a short *name*, that of a field, or that at an import path."""
     if name in PARTS:
         return PARTS[name]
     if name.startswith(_FIELD) and name != _FIELD:

@@ -209,7 +209,6 @@ def _simplifier() -> "Callable[[str], str]":
 
 
 def _translate(text: str, table: bytes) -> bytes:
-    """Translate ASCII *text* by *table*, then strip it and collapse its blanks."""
     data = text.encode().translate(table)
     while b"  " in data:
         data = data.replace(b"  ", b" ")

@@ -123,7 +123,6 @@ def _folded_items(items: Packed) -> tuple[Array, Array, Array]:
 
 
 def _digest_of(record: PageRecord) -> bytes:
-    """Return what the text of *record* is looked up by."""
     assert record.digest is not None
     return _in_scope(record.digest, record.scope)
 

@@ -245,7 +245,6 @@ class _Worker(threading.Thread):
 
 @cache
 def _warn_once(message: str) -> None:
-    """Log what a worker has logged at its start, as each of them does."""
     logger.warning("%s", message)
 
 

@@ -98,7 +98,6 @@ def _limit_memory() -> None:
 
 
 def _resident_bytes() -> int:
-    """Return the memory that this process uses, in bytes; 0 where that is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     try:
