@@ -28,14 +28,18 @@ _LONGEST_TITLE = 200
 # By table. Texts come as bytes, since a URL may have surrogates, which SQLite refuses.
 _TEXTS = {
     "pages": ("kind", "url", "original", "preferred", "host", "pattern", "versions_of", "name"),
-    "stored": ("url",),
     "differences": ("url", "original", "field", "one", "other"),
+    "bulk.stored": ("url",),
+    "bulk.judged": (),
 }
 _OTHERS = {
-    "pages": ("distance", "tokens", "title", "headline", "sequences"),
-    "stored": ("sequences",),
+    "pages": ("distance", "tokens", "title", "headline"),
     "differences": ("page",),
+    "bulk.stored": ("sequences",),
+    "bulk.judged": ("page", "sequences"),
 }
+# Sequences take most of the room. A file for which the disk is too full cannot be read any more.
+_BULK = "bulk."
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
@@ -90,7 +94,9 @@ class PageEvents:
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TEXTS}
-        self._different = 0
+        self._pages = self._different = 0
+        self.has_sequences = True
+        """Whether the disk had room for all sequences."""
 
     @cached_property
     def _database(self) -> sqlite3.Connection:
@@ -98,9 +104,12 @@ class PageEvents:
         database.text_factory = from_utf8
         database.create_function("bits", 1, int.bit_length)
         database.execute("PRAGMA journal_mode = OFF")
+        database.execute("ATTACH '' AS bulk")
+        database.execute("PRAGMA bulk.journal_mode = OFF")
         for table, texts in _TEXTS.items():
             columns = ", ".join((*texts, *_OTHERS[table]))
             database.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {columns})")
+        database.execute("CREATE INDEX bulk.by_page ON judged (page)")
         database.execute("CREATE INDEX by_url ON pages (url)")
         database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return database
@@ -120,12 +129,14 @@ class PageEvents:
             "pages", texts, verdict.distance, page.record.tokens if page else None,
             evidence.title or None if evidence else None,
             evidence.headline or None if evidence else None,
-            sequences and sequences.to_bytes(),
         )  # fmt: skip
+        self._pages += 1
+        if sequences:
+            self._insert("bulk.judged", (), self._pages, sequences.to_bytes())
 
     def add_stored(self, url: str, sequences: Sequences) -> None:
         """Take note that a text with these *sequences* is stored for *url*."""
-        self._insert("stored", (url,), sequences.to_bytes())
+        self._insert("bulk.stored", (url,), sequences.to_bytes())
 
     def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
         """Add the *differences* of the item of a kept page from that of a stored one."""
@@ -145,9 +156,20 @@ class PageEvents:
                 self._waiting[table] = []
                 texts, others = len(_TEXTS[table]), len(_OTHERS[table])
                 values = ", ".join(["NULL"] + ["CAST(? AS TEXT)"] * texts + ["?"] * others)
-                self._database.execute("BEGIN")
-                self._database.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
-                self._database.execute("COMMIT")
+                if self.has_sequences or not table.startswith(_BULK):
+                    self._write(table, f"INSERT INTO {table} VALUES ({values})", rows)
+
+    def _write(self, table: str, insert: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        try:
+            self._database.execute("BEGIN")
+            self._database.executemany(insert, rows)
+            self._database.execute("COMMIT")
+        except sqlite3.OperationalError:
+            if not table.startswith(_BULK):
+                raise
+            self.has_sequences = False
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return list(self.query(query, *values))

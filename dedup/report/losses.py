@@ -11,14 +11,16 @@ from dedup.rule import Kind
 _PAGES_NAMED = 50
 _STORED = """
     SELECT sequences FROM stored UNION ALL
-    SELECT sequences FROM pages WHERE kind IN ('unchanged', 'exact-duplicate')
+    SELECT sequences FROM judged JOIN pages ON pages.number = page
+    WHERE kind IN ('unchanged', 'exact-duplicate')
 """
 _DROPPED = """
     SELECT url, coalesce(original, url) AS origin, sequences,
         kind = 'exact-duplicate' OR NOT ? OR coalesce(original, url) IN (
             SELECT url FROM stored UNION ALL SELECT url FROM pages WHERE kind = 'unchanged'
         )
-    FROM pages WHERE kind IN ('exact-duplicate', 'near-duplicate', 'repeated')
+    FROM judged JOIN pages ON pages.number = page
+    WHERE kind IN ('exact-duplicate', 'near-duplicate', 'repeated')
 """
 
 

@@ -244,7 +244,7 @@ class Summary:
             ):
                 with self._figures_only:
                     figures[name] = look(self.kept, detector, self.texts)
-        if self.losses is not None:
+        if self.losses is not None and self.events.has_sequences:
             with self._figures_only:
                 text = figures["dropped_text"] = self.losses.result(self.events)
                 for name in _LOST:
