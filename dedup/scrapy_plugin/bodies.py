@@ -134,7 +134,6 @@ class BodyReader:
         return page
 
     async def _result(self, future: "Future[Page]", start: float) -> Page:
-        """Return the page that is being read since *start*, and count how long that took."""
         with self._backlog.one_more():
             page = await result_of(future)
         for stage, seconds in page.seconds.items():

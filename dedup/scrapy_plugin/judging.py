@@ -39,6 +39,8 @@ from dedup.workers import ReadError
 
 logger = get_logger(__name__)
 
+_REASONS_TO_KEEP = {UnreadableItemError: "unreadable_item", ReadError: "extraction_failed"}
+
 
 @dataclass(slots=True, eq=False)
 class Judge:
@@ -69,7 +71,7 @@ class Judge:
         try:
             judgement = await self._judge_page(item, state, response, options)
         except Exception as error:
-            reason = _reason_to_keep(error)
+            reason = _REASONS_TO_KEEP.get(type(error), "error")
             if reason not in state.skipped:
                 state.skipped[reason] = self._kept(error, key)
             judgement = state.skipped[reason]
@@ -255,10 +257,10 @@ class Judge:
                 self.notices.tell_once(f"A page cannot be read ({cause}): <%s>: %.500s", key, error)
             case _:
                 self.notices.count_error("<%s>", key)
-        return Judgement(self.detector.skipped(_reason_to_keep(error)))
+        reason = _REASONS_TO_KEEP.get(type(error), "error")
+        return Judgement(self.detector.skipped(reason))
 
     def _count(self, judgement: Judgement) -> None:
-        """Have *judgement* counted; whatever fails with that, it stands."""
         page, record = judgement.page, judgement.record
         scope = ""  # where it was not compared
         if record is not None:
@@ -270,15 +272,6 @@ class Judge:
         self.closing.verdict_is_given(judgement.verdict)
 
 
-def _reason_to_keep(error: Exception) -> str:
-    match error:
-        case UnreadableItemError():
-            return "unreadable_item"
-        case ReadError():
-            return "extraction_failed"
-    return "error"
-
-
 def _url_of(item: Any, response: Response | None) -> str:
     """Return what stands for *item* of *response*: its own URL, or that of the page."""
     url = get_field(item, "url")
@@ -288,7 +281,6 @@ def _url_of(item: Any, response: Response | None) -> str:
 
 
 def _text_of(item: Any, field: str) -> str | None:
-    """Return the text in the *field* of *item*, ``None`` if there is none."""
     value = get_field(item, field)
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return "\n".join(value)  # as item loaders leave it

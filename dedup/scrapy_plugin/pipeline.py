@@ -114,7 +114,6 @@ class ItemPipeline:
     async def _fill(
         self, item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
     ) -> None:
-        """Set those fields of *item* that the settings name and the spider left empty."""
         field = plugin.settings.sketch_field
         if field and self._made_with:
             _fill_record(item, field, judgement, self._made_with, plugin)
@@ -157,7 +156,6 @@ def _level(settings: DedupSettings) -> int:
 def _fill_record(
     item: Any, field: str, judgement: Judgement, made_with: MadeWith, plugin: Extension
 ) -> None:
-    """Set the *field* of *item* that DEDUP_SKETCH_FIELD names, unless the spider has filled it."""
     record = to_field(judgement.record, made_with) if judgement.record else None
     there = get_field(item, field)
     if isinstance(there, dict) and there.get("made_with") == made_with._asdict():
@@ -169,7 +167,6 @@ def _fill_record(
 async def _fill_texts(
     item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
 ) -> None:
-    """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
     response = item_state.state.response if item_state.state else None
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):

@@ -30,7 +30,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
-from dedup.scrapy_plugin.saved_requests import RequestSaver
+from dedup.scrapy_plugin.saved_requests.saver import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
 from dedup.scrapy_plugin.settings import DedupSettings, is_crawl
 from dedup.stores import LedgerError, finished

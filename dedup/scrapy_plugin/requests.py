@@ -62,6 +62,18 @@ def _is_plain(callback: object) -> bool:
     return callback is None or (isinstance(callback, FunctionType) and not is_closure)
 
 
+def callback_of(request: Request) -> str:
+    """Return what tells the callback of *request* from others of the spider."""
+    return f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
+
+
+def is_asked_again(request: Request) -> bool:
+    """Return whether *request* is to be sent whatever is known."""
+    option = request.meta.get("dedup", True)
+    again = option is False or (isinstance(option, dict) and bool(option.keys() & {"again", "key"}))
+    return again or request.dont_filter
+
+
 def urls_of(response: Response) -> set[str]:
     """Return the URLs under which *response* was asked for and found."""
     urls = {response.url}

@@ -83,6 +83,11 @@ class Reservations:
             reservation = await self._by_own_word(
                 reservation, record, canonical, state, said, until
             )
+        self._note(reservation, response, canonical)
+        return await self._with_preferred(reservation, Copy(response.url, canonical))
+
+    def _note(self, reservation: Reservation, response: Response, canonical: str | None) -> None:
+        """Take note of where the page of *response* is stored, and of what it names *canonical*."""
         verdict, claim, _ = reservation
         if self.canonicals and verdict:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
@@ -90,7 +95,6 @@ class Reservations:
             self.canonicals.copies.note_stored_at(urls_of(response), stored)
         if claim and canonical and len(self._named) < _MOST_KNOWN:
             self._named[claim.number] = canonical
-        return await self._with_preferred(reservation, Copy(response.url, canonical))
 
     async def _by_own_word(
         self,

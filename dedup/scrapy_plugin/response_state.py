@@ -19,6 +19,8 @@ from dedup.report.item_differences import Differences
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.feed import Feed
 
+KNOWN = frozenset([Kind.EXACT, Kind.NEAR, Kind.UNCHANGED, Kind.REPEATED])
+"""What is dropped with these verdicts is stored."""
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
 """Has a page that says less than before take the place of what is stored of it."""
 Settled: TypeAlias = Callable[["ResponseState", bool], object]

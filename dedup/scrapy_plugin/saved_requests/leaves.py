@@ -18,9 +18,16 @@ from scrapy.http import Response
 from dedup.logs import get_logger
 from dedup.rule import Kind
 from dedup.scopes import host
-from dedup.scrapy_plugin.requests import ASKS, first_url, is_link, is_plain_link
-from dedup.scrapy_plugin.response_state import ResponseState
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings
+from dedup.scrapy_plugin.requests import (
+    ASKS,
+    callback_of,
+    first_url,
+    is_asked_again,
+    is_link,
+    is_plain_link,
+)
+from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, is_a_test
 from dedup.scrapy_plugin.setting_values import Revisits
 from dedup.stores.sqlite import SqliteStore
 from dedup.stores.visits import Leaf, UrlRule
@@ -31,8 +38,6 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-ONE_IN = 20
-"""Of so many requests that could be saved, one is sent as a test."""
 NOT_MODIFIED = "not-modified"
 _HEADERS = "If-None-Match", "If-Modified-Since"
 _OTHERS = (
@@ -47,23 +52,6 @@ _OTHERS = (
 _LONGEST_VALIDATOR = 500
 _SECONDS_TO_CHANGE = 60.0
 """What was changed so shortly before its download may have changed in the same second again."""
-
-
-def callback_of(request: Request) -> str:
-    """Return what tells the callback of *request* from others of the spider."""
-    return f"{getattr(request.callback, '__qualname__', '')} {request.meta.get('rule')}"
-
-
-def is_asked_again(request: Request) -> bool:
-    """Return whether *request* is to be sent whatever is known."""
-    option = request.meta.get("dedup", True)
-    again = option is False or (isinstance(option, dict) and bool(option.keys() & {"again", "key"}))
-    return again or request.dont_filter
-
-
-def is_a_test(name: str, run: int) -> bool:
-    """Return whether the request that *name* stands for is one of those that test in a *run*."""
-    return blake2b(f"{run} {name}".encode("utf-8", "replace")).digest()[0] % ONE_IN == 0
 
 
 class Leaves:
@@ -104,7 +92,6 @@ class Leaves:
         }
 
     def _key(self, request: Request) -> bytes:
-        """Return what stands for *request* in the ledger: 16 bytes."""
         first = request.replace(url=first_url(request))
         callback = f"{self._spider} {callback_of(request)}".encode("utf-8", "replace")
         return blake2b(self._fingerprint(first) + callback, digest_size=16).digest()
@@ -191,7 +178,6 @@ class Leaves:
         self._note(key, Leaf(state.began, etag, modified), list(state.batches))
 
     def _note(self, key: bytes, leaf: Leaf, batches: list[Any]) -> None:
-        """Note *leaf* when all *batches* with its items are stored."""
         if open_ones := [one for one in batches if one.is_stored is None]:
             open_ones[0].when_closed(partial(self._note, key, leaf, batches))
         elif all(one.is_stored for one in batches):
@@ -211,10 +197,6 @@ class Leaves:
         )  # fmt: skip
 
 
-KNOWN = frozenset([Kind.EXACT, Kind.NEAR, Kind.UNCHANGED, Kind.REPEATED])
-"""What is dropped with these verdicts is stored."""
-
-
 def _is_stored(state: ResponseState) -> bool:
     """Return whether the page of *state* gave items, and what they say is stored."""
     is_stored = (stored or kind in KNOWN for kind, stored in state.outcomes)
@@ -222,7 +204,6 @@ def _is_stored(state: ResponseState) -> bool:
 
 
 def _ignore(response: Response) -> Iterator[Any]:
-    """Make nothing of a page that has not changed."""
     return iter(())
 
 
@@ -236,7 +217,6 @@ def _remove_headers(request: Request) -> None:
 
 
 def _header(response: Response, name: str) -> str | None:
-    """Return a header of *response* that can be sent back, ``None`` if there is none."""
     value = (response.headers.get(name) or b"").decode("latin-1").strip()
     is_sound = value.isascii() and value.isprintable() and len(value) <= _LONGEST_VALIDATOR
     return value if value and is_sound else None

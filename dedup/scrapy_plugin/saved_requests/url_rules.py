@@ -16,15 +16,15 @@ from scrapy import Request
 from dedup.logs import get_logger
 from dedup.preference import Copy, clean_url
 from dedup.rule import Kind
-from dedup.scrapy_plugin.requests import first_url, is_link, is_plain_link
-from dedup.scrapy_plugin.response_state import ResponseState
-from dedup.scrapy_plugin.saved_requests.leaves import (
-    KNOWN,
+from dedup.scrapy_plugin.requests import (
     callback_of,
-    is_a_test,
+    first_url,
     is_asked_again,
+    is_link,
+    is_plain_link,
 )
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, Sent
+from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, Sent, is_a_test
 from dedup.stores.base import Store
 from dedup.stores.visits import UrlRule
 from dedup.url_advice.urls import Part, Url, parts_of, without
@@ -286,6 +286,5 @@ def _reason(part: Part) -> bytes:
 
 
 def _part_of(reason: bytes) -> Part | None:
-    """Return the part of which `_reason` has made *reason*, if it is one."""
     names = reason.decode("utf-8", "replace").split("\0")
     return Part(*names) if len(names) == 3 else None
