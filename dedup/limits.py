@@ -3,7 +3,10 @@
 from hashlib import blake2b
 
 LONGEST_URL = 2_500
-"""Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083."""
+"""Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083.
+
+No more is split, either: urlsplit takes time quadratic in the marks of a host.
+"""
 LONGEST_SCOPE = 300
 """Characters of a scope, which values of items may be; what else an item is made of follows."""
 LONGEST_LINE = 1_000

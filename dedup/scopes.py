@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
-from dedup.limits import LONGEST_SCOPE, shorten_url
-from dedup.text import LONGEST_URL
+from dedup.limits import LONGEST_SCOPE, LONGEST_URL, shorten_url
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract

@@ -50,9 +50,6 @@ _IGNORABLE = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _ESCAPES = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
-# urlsplit takes time quadratic in the marks of a URL's host. Browsers and servers accept no longer
-# URLs than this.
-LONGEST_URL = 4096
 # At most 30 marks in a row, as in Unicode's Stream-Safe Text Format: no text needs more, and
 # sorting them takes quadratic time. The two other characters are the only letters that NFKC turns
 # into marks.

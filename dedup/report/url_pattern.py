@@ -3,9 +3,9 @@
 import re
 from urllib.parse import urlsplit
 
+from dedup.limits import LONGEST_URL
 from dedup.preference import is_version
 from dedup.scopes import host
-from dedup.text import LONGEST_URL
 
 _FOLDERS = 3
 _NUMBER = re.compile(r"\d+")

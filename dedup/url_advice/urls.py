@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from dedup.limits import LONGEST_URL
 from dedup.preference import is_version
-from dedup.text import LONGEST_URL
 
 _INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
 _DEEPEST_SIBLINGS = 3
