@@ -236,9 +236,11 @@ class PageEvents:
     def _item_differences(self) -> dict[str, Any] | None:
         """Return the fields in which the items of most kept pages differ from stored ones."""
         rows = self._rows(
-            "SELECT field, count(*), one, other FROM (SELECT * FROM differences "
-            "ORDER BY other IS NULL, number) GROUP BY 1 "
-            f"ORDER BY 2 DESC, min(number) LIMIT {_FIELDS_SHOWN}"
+            "SELECT field, pages, one, other FROM (SELECT field, one, other, "
+            "count(*) OVER fields AS pages, min(number) OVER fields AS age, "
+            "row_number() OVER (PARTITION BY field ORDER BY other IS NULL, number) AS place "
+            "FROM differences WINDOW fields AS (PARTITION BY field)) "
+            f"WHERE place = 1 ORDER BY pages DESC, age LIMIT {_FIELDS_SHOWN}"
         )
         if not rows:
             return None

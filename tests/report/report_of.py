@@ -45,7 +45,7 @@ def far_copy(number):
 def report_of(pages, texts=None):
     """The report of such a crawl, whose texts go to *texts*."""
     summary, detector = summary_of(pages, texts)
-    with closing(summary):
+    with closing(summary.events):  # the texts are the caller's
         return summary.finish(detector, spider="test")
 
 

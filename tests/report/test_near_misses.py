@@ -24,6 +24,13 @@ def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
     assert report.nearest_kept == nearest(3, 3, {f"{pair.distance}": 2})
 
 
+def test_what_is_farther_than_twice_the_threshold_is_counted_and_not_named(stats, detector):
+    summary = Summary(stats, {**SETTINGS, "DEDUP_MAX_DISTANCE": 1}, contents=Contents())
+    judged(summary, detector, article(1), FAR)
+    report = summary.finish(detector)
+    assert (report.near_misses, sum(report.nearest_kept.distances.values())) == ([], 2)
+
+
 def test_near_misses_are_sought_in_their_own_scope(summary, detector):
     judged(summary, detector, article(1), FAR, scope="one")
     assert len(summary.finish(detector).near_misses) == 1
