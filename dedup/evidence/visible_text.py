@@ -107,10 +107,12 @@ def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     The signs and points of numbers are kept, as bytes that UTF-8 does not have.
     """
     octets = np.frombuffer(data, np.uint8)
-    is_digit = octets - ord("0") < 10  # of eight bits: what is below wraps around
-    is_sign = ((octets == ord("+")) | (octets == ord("-")))[:-1] & is_digit[1:]
-    is_point = ((octets == ord(".")) | (octets == ord(",")))[1:-1] & is_digit[:-2] & is_digit[2:]
-    of_number = np.concatenate((np.flatnonzero(is_sign), np.flatnonzero(is_point) + 1))
+    # Of eight bits: what is below wraps around. What is last has nothing after it.
+    places = np.flatnonzero(octets[:-1] - ord("+") < len(_OF_NUMBERS))
+    is_sign = octets[places] % 2 == ord("+") % 2
+    is_before_digit = octets[places + 1] - ord("0") < 10
+    is_after_digit = (octets[places - 1] - ord("0") < 10) & (places > 0)
+    of_number = places[is_before_digit & (is_sign | is_after_digit)]
     if len(of_number):
         octets = octets.copy()
         octets[of_number] += _NOT_IN_UTF8
@@ -122,6 +124,7 @@ def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     return data
 
 
+_OF_NUMBERS = "+,-."  # which follow one another: signs and points in turn
 _NOT_IN_UTF8 = 0xF8 - ord("+")
 
 
@@ -133,7 +136,8 @@ class VisibleText:
         marked = self._marked = bytes(_text_with_marks()(tree))
         octets = np.frombuffer(_squeeze(marked), np.uint8)
         first, second = _FIRST_OCTETS
-        places = np.flatnonzero((octets[:-2] == first) & (octets[1:-1] == second))
+        places = np.flatnonzero(octets[:-2] == first)
+        places = places[octets[places + 1] == second]
         marks = octets[places + 2] - _LAST_OCTET
         is_mark = marks < len(_MARKS)
         places, self._marks = places[is_mark], marks[is_mark]
