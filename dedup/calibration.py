@@ -51,7 +51,6 @@ class Candidates:
         return max(self.strata)
 
     def pairs_within(self, threshold: float) -> list[Pair]:
-        """Return the pairs that are found at *threshold*."""
         nearer = (pairs for most, pairs in self.strata.items() if most <= threshold)
         return list(chain.from_iterable(nearer))
 
@@ -155,7 +154,6 @@ class _Stratum(NamedTuple):
         return cls(threshold, len(pairs), len(answers), judged, answers.count(YES))
 
     def joined(self, beyond: "_Stratum") -> "_Stratum":
-        """Return this stratum and the one *beyond* it as one."""
         return _Stratum(beyond.threshold, *map(sum, zip(self[1:], beyond[1:], strict=True)))
 
     @property

@@ -61,7 +61,6 @@ class Collection:
 
     @cached_property
     def sequences(self) -> list[Sequences]:
-        """The 3-word sequences of each page, computed once for all methods."""
         return sequences_of(self.documents)
 
     def __len__(self) -> int:

@@ -41,7 +41,6 @@ class Side(NamedTuple):
 
     @property
     def said(self) -> tuple[bytes, ...]:
-        """What each item of the page says."""
         return tuple(unpack_items(self.items)) or (self.values.to_bytes(),)
 
 
@@ -101,7 +100,6 @@ class Explanation:
 
     @cached_property
     def tokens(self) -> tuple[int, int]:
-        """The numbers of words of the main texts."""
         one, other = self._records
         return one.tokens, other.tokens
 
@@ -141,7 +139,6 @@ class Explanation:
 
     @cached_property
     def judgement(self) -> Comparison:
-        """What the method says."""
         return self._judge(self.method)
 
     @cached_property

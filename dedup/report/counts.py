@@ -117,7 +117,6 @@ class Quantiles:
         return None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a report says of a stage."""
         median, p95 = self.quantile(0.5), self.quantile(0.95)
         return {
             "pages": self.count,

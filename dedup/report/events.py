@@ -69,7 +69,6 @@ class Copy(NamedTuple):
     retitled: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a report says of it in a group."""
         return {
             "url": self.url,
             "verdict": self.verdict,
@@ -175,7 +174,6 @@ class PageEvents:
         return list(self.query(query, *values))
 
     def query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a *query*."""
         self._flush()
         yield from self._database.execute(query, values)
 
@@ -234,7 +232,6 @@ class PageEvents:
         return dict(zip(("pages", "versions", "dropped"), row, strict=True))
 
     def _item_differences(self) -> dict[str, Any] | None:
-        """Return the fields in which the items of most kept pages differ from stored ones."""
         rows = self._rows(
             "SELECT field, pages, one, other FROM (SELECT field, one, other, "
             "count(*) OVER fields AS pages, min(number) OVER fields AS age, "

@@ -24,7 +24,6 @@ class RememberedItems:
         self._contents: OrderedDict[bytes, tuple[str, str]] = OrderedDict()
 
     def remember(self, item: ItemValues) -> None:
-        """Take note of an *item* that is about to be stored."""
         for key, (field, text) in item.contents.items():
             self._contents[key] = field, shorten(text, _LONGEST_VALUE)
         while len(self._contents) > self._most:

@@ -142,7 +142,6 @@ def _read_with(method: Method, record: PageRecord, extraction: Extraction) -> Pa
 
 
 def _read_again(kept: KeptPages, texts: TextStore) -> Iterator[tuple[PageRecord, Extraction]]:
-    """Yield those pages of the sample that are in *texts*, and what was extracted of them."""
     for url, record in kept.sample:
         if (text := texts.get(url)) is not None:
             evidence = record.evidence and Evidence.from_bytes(record.evidence)

@@ -96,7 +96,6 @@ class Summary:
         """The pages."""
 
     def count(self, name: str, by: float = 1) -> None:
-        """Add to the counter ``dedup/<name>``."""
         with self._figures_only:
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
@@ -169,7 +168,6 @@ class Summary:
                 self.losses.claim_ends(claim, self.events, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
-        """Count what one page took in *stage*."""
         with self._figures_only:
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 

@@ -27,7 +27,6 @@ def render(name: str, values: Mapping[str, Any]) -> str:
 
 
 def read_template(name: str) -> str:
-    """Return the text of a file among the templates."""
     return (_TEMPLATES / name).read_text("utf-8")
 
 

@@ -123,7 +123,6 @@ class TextStore:
         return from_utf8(found[0]) if found and found[0] else None
 
     def __iter__(self) -> Iterator[tuple[str, str | None, str]]:
-        """Iterate over URLs, titles and texts."""
         if not self._count:
             return
         with self._warn_of_failure():

@@ -63,7 +63,6 @@ class Contents:
         self._urls[url] = number if before in (number, _PAST) else _UNKNOWN
 
     def advice(self) -> UrlAdvice:
-        """Return the parts of the URLs that never changed the content."""
         pages = ((url, number if number >= 0 else None) for url, number in self._urls.items())
         return url_advice(pages, self._near, with_rules=self._is_whole)
 

@@ -78,7 +78,6 @@ class Pages:
         return any(counts[near] > 0 for near in (content, *self.neighbours(content)))
 
     def neighbours(self, content: Hashable) -> Collection[Hashable]:
-        """Return the contents that are known to be near *content*, without itself."""
         return self._neighbours.get(content, ())
 
     def _count_agreeing(self, contents: Sequence[Hashable]) -> int:
