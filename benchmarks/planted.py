@@ -1,7 +1,7 @@
 """Plant copies of real pages among those of their sites, and see which of them are found.
 
     python benchmarks/planted.py SITE... [--method simhash verified]
-        [--pages N] [--copies N] [--show]
+        [--pages N] [--copies N]
 
 SITE is a folder with docs.jsonl and the pages, as for evidence.py. Of each, the first N pages by
 URL are judged as a crawl judges them, then copies of some of them, which are long enough and whose
@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from drops import read_documents, read_labels
+from drops import kind_of, read_documents, read_labels
 from lxml import html as lxml_html
 from w3lib.encoding import html_to_unicode
 
@@ -48,7 +48,6 @@ def main() -> int:
     parser.add_argument("--method", nargs="+", default=["simhash", "verified"])
     parser.add_argument("--pages", type=int, default=500)
     parser.add_argument("--copies", type=int, default=30)
-    parser.add_argument("--show", action="store_true", help="show which copies are kept, and why")
     arguments = parser.parse_args()
     total: dict[str, Counter[str]] = {name: Counter() for name in arguments.method}
     extract = cache(EXTRACTORS["trafilatura"])
@@ -85,15 +84,15 @@ def judge(
             url, copy = plant(page, html[HOST + page["url"]], others)
             verdict = detector.judge(reader.read_html(copy).record.under(url))
             counts[f"all {kind}"] += 1
-            original = by_url.get(verdict.original or "")
             if not verdict.is_duplicate:
-                if arguments.show:
-                    print(f"  {kind} {page['url']}: {verdict}")
-            elif original is None or is_copy(page, original, labels):
-                counts[kind] += 1
-            else:
+                continue
+            original = by_url.get(verdict.original or "", page)
+            label = labels.get(frozenset((page["id"], original["id"])), "none")
+            if kind_of(page, original, label) == "wrong":
                 counts["wrong"] += 1
                 print(f"  wrong: {kind} {page['url']} <- {verdict.original}")
+            else:
+                counts[kind] += 1
     return counts
 
 
@@ -114,12 +113,6 @@ def sources(
     ]
     for page in chooser.sample(fit, min(copies, len(fit))):
         yield page, chooser.sample(documents, 5)
-
-
-def is_copy(page: Document, original: Document, labels: dict[frozenset[str], str]) -> bool:
-    if page is original or page["text"] == original["text"]:
-        return True
-    return labels.get(frozenset((page["id"], original["id"]))) in ("dup", "grey", "part")
 
 
 def tracked(page: Document, html: str, others: Sequence[Document]) -> tuple[str, str]:
