@@ -2,7 +2,7 @@
 
 import pickle
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
@@ -38,14 +38,12 @@ def scan(
     skip_bad: bool = False,
     with_keys: bool = False,
     saved: SketchesFile | None = None,
-    advance: Callable[[int], object] = lambda count: None,
 ) -> Outcome:
     """Judge the records that *reader* reads, and return which are kept.
 
     A record is compared with kept ones only. They are judged in their order, or by
     the criteria of *keep* the best first, after all have been read. *workers*: how many processes
-    read, 1 or more; *saved*: what it has is not read again, and it is given what is; *advance* is
-    told how many records have been read since it was called last.
+    read, 1 or more; *saved*: what it has is not read again, and it is given what is.
 
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for.
@@ -72,7 +70,6 @@ def scan(
                 for number, record in new:
                     waiting.append(number, record)
                     judge.expect(record.sequences)
-            advance(len(records))
     fields.check()
     if waiting:
         in_order = waiting.best_first()

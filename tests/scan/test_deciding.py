@@ -277,13 +277,10 @@ def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
             read += 1
             yield raw
 
-    def advance(count):
-        nonlocal done, most_ahead
-        done += count
-        most_ahead = max(most_ahead, read - done)
-
     monkeypatch.setattr(reader.format, "raw_records", counted)
     monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
-    outcome = scan(reader, workers=2, advance=advance)
-    assert (len(outcome.fates), done) == (300, 300)
+    for records in record_stream.all_records(reader, 2, None):
+        done += len(records)
+        most_ahead = max(most_ahead, read - done)
+    assert done == 300
     assert 5 <= most_ahead <= 2 * 3 * 5

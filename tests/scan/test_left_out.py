@@ -97,21 +97,22 @@ def test_of_many_records_the_exact_share_is_within_the_error(tmp_path, keep, wor
 
 @pytest.mark.slow
 @pytest.mark.parametrize("then", ["first", "longest"])
-def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then):
+def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then, monkeypatch):
     """Half of the records come from a file, which a scan with another order has begun."""
     texts, path = many(), tmp_path / "pages.jsonl"
     whole = scanned(path, texts, keep=then)
     identity = {"inputs": [["pages.jsonl", 1]]}
     with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
-        read = []
+        add = saved.add
 
-        def stop(count):
-            read.append(count)
-            if sum(read) >= 150:
+        def stop(number, records):
+            add(number, records)
+            if number >= 150:
                 raise KeyboardInterrupt
 
+        monkeypatch.setattr(saved, "add", stop)
         with pytest.raises(KeyboardInterrupt):
-            scan(reader_of(path), workers=1, saved=saved, advance=stop)
+            scan(reader_of(path), workers=1, saved=saved)
     with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
         resumed = scan(
             reader_of(path), workers=1, keep=load_preference(CRITERIA, then), saved=saved
