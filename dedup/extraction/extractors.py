@@ -169,6 +169,7 @@ _LANGUAGE_OF_SCRIPT = {
     "he": regex.compile(r"\p{Hebrew}"),
 }
 _LETTER = regex.compile(r"\p{L}")
+_NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _COMMON_IN_ENGLISH = "the", "of", "and"
 
 
@@ -183,7 +184,9 @@ def language_of_text(text: str) -> str | None:
     ('zh', None)
     """
     beginning = text[:2000]
-    if not beginning.isascii():
+    ascii_only = beginning.encode("ascii", "ignore")
+    # The rest of most texts is quotation marks and the like: too few to be a fifth of the letters.
+    if 5 * (len(beginning) - len(ascii_only)) > len(ascii_only.translate(None, _NO_ASCII_LETTERS)):
         letters = len(_LETTER.findall(beginning))
         for language, script in _LANGUAGE_OF_SCRIPT.items():
             if len(script.findall(beginning)) > letters / 5:
