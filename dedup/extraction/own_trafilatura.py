@@ -4,6 +4,9 @@ Whoever else calls trafilatura in this process has the one that is installed, un
 copy, the XPath selectors that call Python for each element are walks
 (`dedup.extraction.selectors`), lxml need not ask Python which class each element has, and what
 nobody looks at is not computed. It takes trees apart that it is given.
+
+All of it could be trafilatura's own, with equal texts: selectors that remember values of
+attributes, lxml's `ElementDefaultClassLookup`, and `CHANGES`, of which the first would be an option.
 """
 
 import sys
