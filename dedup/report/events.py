@@ -84,16 +84,14 @@ def readable(url: str) -> str | None:
     return None if shown == url else shown
 
 
-class PageEvents:
-    """The pages of a crawl in the order in which they were judged.
+class _Tables:
+    """The tables, in temporary files of SQLite, which the process deletes: they take no memory.
 
-    They are in a temporary file of SQLite, which the process deletes, and so take no memory.
-    SQLITE_TMPDIR or TMPDIR says where it is. Raises sqlite3.Error if that cannot be used.
+    SQLITE_TMPDIR or TMPDIR says where these are. Raises sqlite3.Error if they cannot be used.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TEXTS}
-        self._pages = self._different = 0
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
 
@@ -112,36 +110,6 @@ class PageEvents:
         database.execute("CREATE INDEX by_url ON pages (url)")
         database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return database
-
-    def add(
-        self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
-    ) -> None:
-        """Add the *verdict* on *page* at *url*; *sequences*: those that are known of its text."""
-        evidence = page.evidence if page else None
-        title = page.title if page else None
-        texts = (
-            verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
-            url_pattern(url), without_version(url),
-            shorten(title, _LONGEST_TITLE) if title else None,
-        )  # fmt: skip
-        self._insert(
-            "pages", texts, verdict.distance, page.record.tokens if page else None,
-            evidence.title or None if evidence else None,
-            evidence.headline or None if evidence else None,
-        )  # fmt: skip
-        self._pages += 1
-        if sequences:
-            self._insert("bulk.judged", (), self._pages, sequences.to_bytes())
-
-    def add_stored(self, url: str, sequences: Sequences) -> None:
-        """Take note that a text with these *sequences* is stored for *url*."""
-        self._insert("bulk.stored", (url,), sequences.to_bytes())
-
-    def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
-        """Add the *differences* of the item of a kept page from that of a stored one."""
-        self._different += 1
-        for field, values in differences.items():
-            self._insert("differences", (url, original or "", field, *values), self._different)
 
     def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> None:
         encoded = (text if text is None else to_utf8(text) for text in texts)
@@ -176,6 +144,48 @@ class PageEvents:
     def query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         self._flush()
         yield from self._database.execute(query, values)
+
+    def close(self) -> None:
+        if "_database" in vars(self):
+            self._database.close()
+
+
+class PageEvents(_Tables):
+    """The pages of a crawl in the order in which they were judged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pages = self._different = 0
+
+    def add(
+        self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
+    ) -> None:
+        """Add the *verdict* on *page* at *url*; *sequences*: those that are known of its text."""
+        evidence = page.evidence if page else None
+        title = page.title if page else None
+        texts = (
+            verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
+            url_pattern(url), without_version(url),
+            shorten(title, _LONGEST_TITLE) if title else None,
+        )  # fmt: skip
+        self._insert(
+            "pages", texts, verdict.distance, page.record.tokens if page else None,
+            evidence.title or None if evidence else None,
+            evidence.headline or None if evidence else None,
+        )  # fmt: skip
+        self._pages += 1
+        if sequences:
+            self._insert("bulk.judged", (), self._pages, sequences.to_bytes())
+
+    def add_stored(self, url: str, sequences: Sequences) -> None:
+        """Take note that a text with these *sequences* is stored for *url*."""
+        self._insert("bulk.stored", (url,), sequences.to_bytes())
+
+    def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
+        """Add the *differences* of the item of a kept page from that of a stored one."""
+        self._different += 1
+        for field, values in differences.items():
+            self._insert("differences", (url, original or "", field, *values), self._different)
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
@@ -341,7 +351,3 @@ class PageEvents:
                 line = {"original": copy.original, **copy.as_json()}
                 file.write(json.dumps(line).encode() + b"\n")
         return path
-
-    def close(self) -> None:
-        if "_database" in vars(self):
-            self._database.close()
