@@ -60,11 +60,18 @@ class EqualPages:
         if not matches:
             return None
         all_of_it = self._all_of(record)
-        if all_of_it and (match := self._same.query(all_of_it, search.is_same)):
-            return match
-        return search.nearest(
-            lambda counts: next((m for m in matches if counts(m.page)), None), is_exact=True
-        )
+
+        def same() -> Match | None:
+            return self._same.query(all_of_it, search.is_same) if all_of_it else None
+
+        def oldest() -> Match | None:
+            return search.nearest(
+                lambda counts: next((m for m in matches if counts(m.page)), None), is_exact=True
+            )
+
+        if self._by_view and record.evidence:
+            return same() or oldest()
+        return oldest() or same()
 
     def load(self, pages: RecordColumns) -> None:
         """Add many pages, some only by `finish_loading`."""
