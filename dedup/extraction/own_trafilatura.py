@@ -6,7 +6,7 @@ copy, the XPath selectors that call Python for each element are walks
 nobody looks at is not computed. It takes trees apart that it is given.
 
 All of it could be trafilatura's own, with equal texts: selectors that remember values of
-attributes, lxml's `ElementDefaultClassLookup`, and `CHANGES`, of which the first would be an option.
+attributes, lxml's `ElementDefaultClassLookup`, and `CHANGES`, the first of them as an option.
 """
 
 import sys
