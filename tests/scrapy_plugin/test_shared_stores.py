@@ -25,6 +25,7 @@ from web import served
 from dedup.scrapy_plugin import limits
 from dedup.stores.log import LEASE, Member
 from dedup.stores.server_url import ServerUrl, open_log
+from dedup.stores.sqlite_log import SqliteLog
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +112,7 @@ def join_for_long(place: ServerUrl | Path) -> None:
     """Have another crawl take part in the log at *place*, which is there, and not end."""
 
     async def join() -> None:
-        log = open_log(place)
+        log = SqliteLog(place) if isinstance(place, Path) else open_log(place)
         log.lease = 600.0
         found = await log.open()
         assert found
