@@ -18,6 +18,11 @@ class Witness(NamedTuple):
     tokens: int
     evidence: Evidence | None
 
+    @property
+    def coverage(self) -> float:
+        """How much of the page was extracted, as far as anybody saw it."""
+        return self.evidence.coverage if self.evidence else 1.0
+
 
 class KnownNames(NamedTuple):
     """What is known of the names of a page.
@@ -160,7 +165,7 @@ def objection(
        page that there is.
     """
     shown, other = page.evidence, original.evidence
-    coverage = min((one.coverage for one in (shown, other) if one is not None), default=1.0)
+    coverage = min(page.coverage, original.coverage)
     if shown is None or other is None:
         return Objection.WEAK if coverage < demands.coverage else None
     agree = names_agree(shown, other, names)
@@ -177,11 +182,18 @@ def objection(
         return Objection.LONGER
     if is_exact:
         agree = agree is not False or demands.are_met_by_text(page.tokens, coverage)
-    elif page.tokens >= demands.longer * original.tokens:
-        return Objection.LONGER
-    elif original.tokens >= demands.longer * page.tokens and not finds_parts:
-        return Objection.SHORTER
+    elif objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
+        return objection
     return Objection.TITLE if agree is False else None
+
+
+def _of_lengths(
+    tokens: int, original: int, demands: Demands, *, finds_parts: bool
+) -> Objection | None:
+    if tokens >= demands.longer * original:
+        return Objection.LONGER
+    is_shorter = original >= demands.longer * tokens and not finds_parts
+    return Objection.SHORTER if is_shorter else None
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:
