@@ -88,7 +88,7 @@ class Reader:
             return path
         # As Scrapy does it for feeds.
         values = {name: getattr(self._spider, name) for name in dir(self._spider)}
-        values = {name: value for name, value in values.items() if _can_be_named(name, value)}
+        values = {name: value for name, value in values.items() if _can_stand_in_a_path(value)}
         values = {"time": self._time, **values}
         try:
             if "://" in path:
@@ -99,15 +99,16 @@ class Reader:
                 )
             return path % values
         except KeyError as error:
-            there = ", ".join(f"%({name})s" for name in values)
+            # Scrapyd's _job may be used; what else begins so, nobody looks for.
+            there = ", ".join(f"%({name})s" for name in values if not name.startswith("_"))
             problem = f"there is no %({error.args[0]})s; there are {there}"
         except (TypeError, ValueError) as error:
             problem = str(error)
         raise ValueError(f"{shown_place(path)!r}: {problem}")
 
 
-def _can_be_named(name: str, value: Any) -> bool:
-    return not name.startswith("_") and isinstance(value, str | int | float) and value != ""
+def _can_stand_in_a_path(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
 
 
 def parse_switch(value: Any) -> bool:

@@ -16,7 +16,7 @@ class News(Spider):
 
 
 def fill(path: str) -> str:
-    return Reader(Settings(), News(category="sport")).fill(path)
+    return Reader(Settings(), News(category="sport", _job="26")).fill(path)
 
 
 @each(
@@ -25,6 +25,7 @@ def fill(path: str) -> str:
         ("%(edition)03d-%(name)8s-%(edition)5.1f", "002-    news-  2.0"),
         ("%%(name)s-100%%", "%(name)s-100%"),
         ("redis://a%20b/?namespace=%(category)s", "redis://a%20b/?namespace=sport"),
+        ("%(name)s-%(_job)s", "news-26"),  # as scrapyd names a job
     ],
 )
 def test_a_placeholder_may_have_a_format_and_a_percent_sign_is_doubled(path: str, filled: str):
