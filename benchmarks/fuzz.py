@@ -31,6 +31,8 @@ from typing import Any
 
 from lxml import etree
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from crawler.demo.site import pages as demo_pages
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
 from dedup.extraction import EXTRACTORS, evidence_of_tree, parse

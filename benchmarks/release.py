@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-STORES = ("memory", "sqlite", "redis", "postgresql")
+STORES = ("sqlite", "redis", "postgresql")
 FAULTS = ("look_once", "drop_for_open_claims", "take_all_for_unchanged", "expire_the_living",
           "ignore_losses")  # fmt: skip
 
@@ -38,7 +38,7 @@ def proofs(quick: bool, paths: list[str]) -> list[str]:
     crash = f"crash.py --kills {kills} --faults {few} --jobs {os.cpu_count()}"
     rounds = "--kills 1 --stops 0" if quick else "--kills 200 --stops 50"
     fleets = [f"fleet.py conformance {store} {rounds}" for store in STORES]
-    faults = [f"fleet.py conformance memory {rounds} --fault {fault}" for fault in FAULTS]
+    faults = [f"fleet.py conformance redis {rounds} --fault {fault}" for fault in FAULTS]
     fuzz = " ".join(["fuzz.py --pages", "50" if quick else "100000", *paths])
     load = f"load.py --pages {200 if quick else 50_000}"
     tests = "-m pytest -q" + (" tests/index/test_keys.py" if quick else "")
