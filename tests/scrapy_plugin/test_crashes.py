@@ -162,9 +162,8 @@ def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
 def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_path: Path):
     """What a killed crawl had stored is gone with its feed, and so must be that it had."""
     found: dict[str, list[str]] = {}
-    with disturbed_crawl(tmp_path, has_job=False) as crawl:
+    with disturbed_crawl(tmp_path, has_job=False, DOWNLOAD_DELAY=0.03) as crawl:
         process = crawl.start()
-        crawl.wait_for_pages(process, 40)
         deadline = monotonic() + 60
         while len(crawl.named_items()) < 6 and process.is_alive() and monotonic() < deadline:
             process.join(0.02)

@@ -12,7 +12,6 @@ from texts import article, page
 from web import served
 
 from dedup.methods import SimHash
-from dedup.text import Document
 
 
 @pytest.mark.slow
@@ -66,11 +65,8 @@ def test_a_body_that_could_not_be_read_is_not_tried_again():
 class NewlyBroken(SimHash):
     """Fails where the fingerprint is looked up, in the crawler's own process."""
 
-    def sketch(self, document: Document) -> Any:
-        return "no fingerprint"
-
-    def to_bytes(self, sketch: Any) -> bytes:
-        return sketch.encode()
+    def from_bytes(self, data: bytes) -> int:
+        raise RuntimeError("a fault of the method")
 
 
 @pytest.mark.slow

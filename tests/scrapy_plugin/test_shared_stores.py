@@ -419,7 +419,10 @@ def test_what_a_server_has_lost_is_stored_again_when_it_is_met(
                 client.flushall()
 
     paths = ["/0", "/1", "/2", "/3", "/4"]
-    crawled = fleet_crawl(site, *paths, "/0b", before=lose, DEDUP_INDEX=index)
+    # One after the other, and published between them: what is not is claimed again.
+    settings = {"DEDUP_WORKERS": 0, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.2}
+    settings["limits"] = {"CHECKPOINT_INTERVAL": 0.02}
+    crawled = fleet_crawl(site, *paths, "/0b", before=lose, DEDUP_INDEX=index, **settings)
     assert stored(crawled, site) == [*paths, "/0b"]
     assert crawled.stats["dedup/store/history_changes"] == 1
     assert "errors" not in crawled.dedup_stats
