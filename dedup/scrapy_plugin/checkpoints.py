@@ -216,7 +216,7 @@ class Checkpoints:
         except StoreDownError as error:
             self._outage.begin(error)
         except HistoryChangedError as error:
-            logger.warning("%s. What it has lost of this crawl is entered again", error)
+            logger.warning("%s. What it has lost is stored again when it is met", error)
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._notices.tell_once("The ledger %s was not written: %s", self._store.name, error)
         except Exception:

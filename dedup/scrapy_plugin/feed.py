@@ -181,6 +181,8 @@ class Feed:
             file.flush()
             os.ftruncate(file.fileno(), size)
             self.slot.exporter = self._exporter
+            if size == 0 and (stream := getattr(self._exporter, "stream", None)):
+                stream.reconfigure(encoding=stream.encoding)  # writes its byte order mark again
         else:
             file.flush()
             self._is_to_be_mended = True

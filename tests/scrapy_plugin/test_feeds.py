@@ -238,6 +238,23 @@ def test_what_a_full_disk_tore_is_taken_out(
     assert remembered(ledger) == expected
 
 
+def test_a_file_in_utf_16_begins_with_its_mark_though_the_first_item_had_no_room(
+    small_disk: Path, tmp_path: Path
+):
+    def parse(self: Any, response: Any) -> Any:
+        is_first = response.url.endswith("/0")
+        if is_first:
+            fill(small_disk, room=4096)
+        else:
+            (small_disk / "filling").unlink(missing_ok=True)
+        yield {"url": response.url, "text": "x" * 8_000}
+
+    feed = small_disk / "feed"
+    run(MANY, parse=parse, FEEDS={str(feed): {"format": "csv", "encoding": "utf-16"}})
+    with feed.open(encoding="utf-16", newline="") as file:
+        assert [path_of(row["url"]) for row in csv.DictReader(file)] == list(MANY)[1:]
+
+
 @pytest.mark.parametrize("form", ["jsonlines", "csv"])
 def test_what_somebody_else_adds_to_the_file_is_never_cut(tmp_path: Path, form: str):
     """Another crawl adds its lines; of an item that fails, half is written and stays."""
