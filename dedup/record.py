@@ -299,6 +299,29 @@ def unpack_items(data: bytes) -> list[bytes]:
     return items
 
 
+def unpack_items_of_many(pages: Packed) -> tuple[Array, Packed]:
+    """Return the place of the page of each item, and what it says, in no particular order.
+
+    *pages* has what `pack_items` returned for each. The places have shape (n,), int64. Raises
+    ValueError as `unpack_items`.
+    """
+    lengths = pages.lengths()
+    has_one = lengths >= _LENGTH.size
+    starts = (np.cumsum(lengths) - lengths)[has_one]
+    counts = pages.octets[starts] + 256 * pages.octets[starts + 1].astype(np.int64)
+    has_one[has_one] = lengths[has_one] == _LENGTH.size + counts * SIZE_OF_VALUE
+    each = list(map(unpack_items, pages.where(~has_one)))
+    of_one = pages.where(has_one)
+    ends = np.cumsum(of_one.lengths())
+    is_said = np.ones(len(of_one.octets), np.bool_)
+    for place in range(_LENGTH.size):
+        is_said[ends - of_one.lengths() + place] = False
+    items = Packed.of(of_one.octets[is_said].tobytes(), of_one.lengths() - _LENGTH.size)
+    items.extend([item for of_page in each for item in of_page])
+    others = np.repeat(np.flatnonzero(~has_one), np.fromiter(map(len, each), np.int64, len(each)))
+    return np.append(np.flatnonzero(has_one), others), items
+
+
 _LENGTH = Struct("<H")
 
 

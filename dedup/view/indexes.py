@@ -11,7 +11,7 @@ from dedup.evidence import VIEW
 from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.exact import Exact
-from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items
+from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items_of_many
 from dedup.search import Loader, index_for
 from dedup.text import to_utf8
 from dedup.view.search import Search
@@ -117,16 +117,14 @@ def _folded_items(items: Packed) -> tuple[Array, Array, Array]:
 
     Shapes (n,), int64; (n, 8), uint8; and (n,), bool, for the n items of all pages.
     """
-    each = [unpack_items(data) for data in items]
-    counts = np.fromiter(map(len, each), np.int64, len(each))
-    flat = [item for of_page in each for item in of_page]
-    lengths = np.fromiter(map(len, flat), np.int64, len(flat))
-    # An item without values has one that changes nothing.
-    values = np.frombuffer(b"".join(item or bytes(SIZE_OF_VALUE) for item in flat), np.uint64)
-    ends = np.cumsum(np.maximum(lengths // SIZE_OF_VALUE, 1))
-    folded = np.bitwise_xor.reduceat(values, np.append(0, ends[:-1])) if flat else values
-    places = np.repeat(np.arange(len(each)), counts)
-    return places, folded.view(np.uint8).reshape(-1, SIZE_OF_VALUE), lengths > 0
+    places, each = unpack_items_of_many(items)
+    lengths = each.lengths()
+    is_said = lengths > 0
+    folded = np.zeros(len(each), np.uint64)
+    if is_said.any():
+        starts = (np.cumsum(lengths) - lengths)[is_said] // SIZE_OF_VALUE
+        folded[is_said] = np.bitwise_xor.reduceat(each.octets.view(np.uint64), starts)
+    return places, folded.view(np.uint8).reshape(-1, SIZE_OF_VALUE), is_said
 
 
 def _digest_of(record: PageRecord) -> bytes:

@@ -3,12 +3,11 @@
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from struct import Struct
 
 import numpy as np
 
-from dedup.arrays import Packed
 from dedup.claim import Claim
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Witness
 from dedup.record import RecordColumns, keys_of, pack_items, unpack_items
@@ -21,7 +20,7 @@ _AT_HAND = 16
 
 
 class PageTable:
-    """Pages by number: 19 bytes for one with one item, 8 for each value, and 41 for evidence.
+    """Pages by number: 18 bytes for one with one item, 8 for each value, and 41 for evidence.
 
     Of a page with an open claim, that tells.
     """
@@ -43,42 +42,43 @@ class PageTable:
 
     def add(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored."""
-        record = claim.record
-        head = self._head(record.tokens, record.evidence)
-        self._insert(claim.number, head + pack_items(claim.items))
+        tokens, evidence = claim.record.tokens, claim.record.evidence
+        entry = pack_items(claim.items)
+        if self._has_evidence and evidence is not None:
+            entry = _WITNESS.pack(min(tokens, _MOST_TOKENS), evidence) + entry
+        self._insert(claim.number, len(self._data), len(entry))
+        self._data += entry
 
     def add_many(self, pages: RecordColumns) -> None:
         """Keep stored pages."""
-        entries = list(self._entries(pages))
-        if entries and self._numbers and pages.numbers[0] <= self._numbers[-1]:
-            for number, entry in zip(pages.numbers.tolist(), entries, strict=True):
-                self._insert(number, entry)
-            return
-        sizes = np.fromiter(map(len, entries), np.int64, len(entries))
+        is_shown = pages.has_evidence & self._has_evidence
+        sizes = pages.items.lengths()
+        # Of each page in turn: what it shows, and what its items say.
+        lengths = np.stack([np.where(is_shown, _WITNESS.size, 0), sizes], axis=1)
+        is_item = np.repeat(np.arange(lengths.size) % 2 == 1, lengths.ravel())
+        entries = np.empty(len(is_item), np.uint8)
+        entries[is_item] = pages.items.octets
+        if self._has_evidence:
+            tokens = np.minimum(pages.tokens[is_shown], _MOST_TOKENS).astype("<u4")
+            shown = np.hstack([tokens.view(np.uint8).reshape(-1, 4), pages.evidence])
+            entries[~is_item] = shown.ravel()
+        sizes = lengths.sum(axis=1)
         starts = len(self._data) + np.cumsum(sizes) - sizes
+        self._data += entries.tobytes()
+        if len(sizes) and self._numbers and pages.numbers[0] <= self._numbers[-1]:
+            for row in zip(pages.numbers.tolist(), starts.tolist(), sizes.tolist(), strict=True):
+                self._insert(*row)
+            return
         self._numbers.frombytes(pages.numbers.astype(np.uint32).tobytes())
         self._starts.frombytes(starts.astype(np.uint64).tobytes())
         self._sizes.frombytes(sizes.astype(np.uint32).tobytes())
-        self._data += b"".join(entries)
 
-    def _entries(self, pages: RecordColumns) -> Iterator[bytes]:
-        evidence = iter(Packed.of_rows(pages.evidence))
-        rows = zip(pages.tokens.tolist(), pages.has_evidence.tolist(), pages.items, strict=True)
-        for tokens, has_evidence, items in rows:
-            yield self._head(tokens, next(evidence) if has_evidence else None) + items
-
-    def _head(self, tokens: int, evidence: bytes | None) -> bytes:
-        if evidence is None or not self._has_evidence:
-            return _NOTHING_SHOWN
-        return _SHOWN + _WITNESS.pack(min(tokens, _MOST_TOKENS), evidence)
-
-    def _insert(self, number: int, entry: bytes) -> None:
+    def _insert(self, number: int, start: int, size: int) -> None:
         self._indexes.pop(number, None)
         place = bisect_left(self._numbers, number)
         self._numbers.insert(place, number)
-        self._starts.insert(place, len(self._data))
-        self._sizes.insert(place, len(entry))
-        self._data += entry
+        self._starts.insert(place, start)
+        self._sizes.insert(place, size)
 
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there: as seldom as its bytes may stay."""
@@ -96,9 +96,9 @@ class PageTable:
         if claim := self._claims.get(number):
             return claim.record.witness if self._has_evidence else Witness(0, None)
         entry = self._entry(number)
-        if not entry.startswith(_SHOWN):
+        if not _is_shown(entry):
             return Witness(0, None)
-        tokens, evidence = _WITNESS.unpack_from(entry, 1)
+        tokens, evidence = _WITNESS.unpack_from(entry)
         return Witness(tokens, Evidence.from_bytes(evidence))
 
     def items(self, number: int) -> list[bytes]:
@@ -146,13 +146,19 @@ class PageTable:
 
 
 _WITNESS = Struct(f"<I{SIZE_OF_EVIDENCE}s")
-_NOTHING_SHOWN, _SHOWN = b"\0", b"\1"
 _MOST_TOKENS = 2**32 - 1
 
 
 def _items_in(entry: bytes) -> list[bytes]:
-    head = 1 + _WITNESS.size if entry.startswith(_SHOWN) else 1
-    return unpack_items(entry[head:])
+    return unpack_items(entry[_WITNESS.size :] if _is_shown(entry) else entry)
+
+
+def _is_shown(entry: bytes) -> bool:
+    # What a page shows has an odd number of bytes, and what its items say an even one.
+    return len(entry) % 2 == 1
+
+
+assert _WITNESS.size % 2 == 1
 
 
 class _ItemIndex:
