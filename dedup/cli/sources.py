@@ -45,6 +45,10 @@ def _read_file(source: str) -> bytes:
         raise ValueError(f"{source} cannot be read ({error.strerror})") from error
 
 
+def _mime_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
 def _fetch(url: str) -> tuple[bytes, str | None]:
     end, body, problem = time.monotonic() + _SECONDS, bytearray(), ""
     pool = PoolManager(timeout=_SECONDS, retries=Retry(connect=0, read=0, redirect=10))
@@ -54,7 +58,7 @@ def _fetch(url: str) -> tuple[bytes, str | None]:
             content_type = response.headers.get("Content-Type")
             if response.status != 200:
                 problem = f"responds with status {response.status}"
-            elif content_type and content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
+            elif content_type and _mime_type(content_type) not in _CONTENT_TYPES:
                 problem = f"is not HTML but {content_type}"
             while not problem and len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
                 body += part

@@ -73,7 +73,7 @@ def test_a_page_is_fetched_where_it_has_moved_to():
     pages = {
         "/old": Answer(b"", 301, headers={"Location": "/caf%C3%A9"}),
         "/caf%C3%A9": Answer(TEXT.encode("gbk"), content_type="text/html; charset=gbk"),
-        "/plain": Answer(b"if x <y", content_type="text/plain"),
+        "/plain": Answer(b"if x <y", content_type="Text/Plain"),
         "/untold": Answer(b"text", content_type=""),
         "/packed": Answer(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"}),
     }
