@@ -170,6 +170,7 @@ class PutOffRequests:
 
     def send(self, reason: bytes, most: int = -1) -> list[Sent]:
         """Send the requests that were not sent for *reason*, *most* of them, here and there."""
+        self._has_new = True  # others may wait for what is sent now, which may not come
         query = (
             f"SELECT id FROM put_off WHERE reason = ? ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?"
         )
