@@ -201,11 +201,14 @@ class Follower:
         return self.view.apply(events[first_own + len(again) :])
 
     async def _start_again(self) -> None:
-        """Read the store anew, whose history has changed, and claim again what is being stored.
+        """Read the store anew, whose history has changed.
 
-        What it has forgotten is no longer known, and is stored again when it is met.
+        What is being stored, and what is stored and not published yet, is claimed again. What the
+        store has forgotten is no longer known, and is stored again when it is met.
         """
         self._count("store/history_changes")
+        for claimed in self._store.unpublished_pages:
+            self.late_claims.add(self.view.forget(claimed))
         for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
                 self.late_claims.add(self.view.forget(claim.claimed))

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from memory_log import MemoryLog, Server
 
 from dedup.detector import Detector, OwnClaims
@@ -9,7 +10,7 @@ from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
-from dedup.stores import finished
+from dedup.stores import HistoryChangedError, finished
 from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
@@ -170,5 +171,23 @@ def test_a_page_that_another_process_replaces_does_not_count_any_more():
         assert len(second) == 1
         assert (await second.reserve(page(NEAR, "b"))).verdict.kind is Kind.NEW
         assert (await second.reserve(page(FAR, "c"))).verdict.original == "a"
+
+    asyncio.run(crawl())
+
+
+def test_what_is_stored_and_not_published_yet_is_claimed_again_when_a_log_has_lost_it():
+    async def crawl():
+        server = Server()
+        first = joined(server)
+        first.commit((await first.reserve(page(NEAR, "a"))).claim)
+        server.shrink(0)
+        with pytest.raises(HistoryChangedError):
+            await publish(first)
+        first.store.end_exchange(published=False)
+        assert first.follower.late_claims.stored == 1
+        for _ in range(2):
+            await publish(first)
+        later = joined(server)
+        assert (await later.reserve(page(NEARER, "b"))).verdict.original == "a"
 
     asyncio.run(crawl())

@@ -278,6 +278,12 @@ class Store(ABC):
         return len(self._news.commits) + len(self._news_under_way.commits)
 
     @property
+    def unpublished_pages(self) -> list[Claimed]:
+        """The stored pages that are not published yet."""
+        commits = [*self._news_under_way.commits.values(), *self._news.commits.values()]
+        return [commit.claimed for commit in commits]
+
+    @property
     def state(self) -> StoreState | None:
         """What a report says of the store; ``None`` if it is gone with the process."""
         if not self.is_durable:
