@@ -32,9 +32,9 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     *coverage* is the share of the text outside of links and chrome that *text* covers. If at least
     half of *text* stands in links or chrome, it is a list of links, or a menu; then it is also at
-    most the share of the text outside of chrome that it covers, links included. It is 1 for a page
-    without any such text. *title*: as extracted. The headline is the first h1 with text outside of
-    links and chrome. *tree* is not changed.
+    most the share of the text outside of chrome that it covers, links included, and the share of
+    *text* that stands there. It is 1 for a page without any such text. *title*: as extracted. The
+    headline is the first h1 with text outside of links and chrome. *tree* is not changed.
 
     Takes one pass over the tree, in C, and one over its text.
     """
@@ -171,7 +171,8 @@ class VisibleText:
         outside = ~self._is_chrome
         size = self._length(outside)
         if is_list and size:
-            coverage = min(coverage, self._length_within(found, outside) / size)
+            found_outside = self._length_within(found, outside)
+            coverage = min(coverage, found_outside / size, found_outside / max(total, 1))
         view = blake2b(self._join(outside), digest_size=16).digest()
         names = digest_of_title(title or ""), self._headline(own)
         return Evidence(coverage, view, size, *names, is_list and total > 0)

@@ -61,6 +61,13 @@ def test_a_menu_says_nothing_of_an_article():
     assert evidence.coverage == 0
 
 
+def test_a_menu_that_was_extracted_with_all_of_a_short_page_says_little_of_it():
+    """As of a book with a long table of contents and pages of one line."""
+    evidence = read(f"<nav>{CLOUD * 20}</nav><p>{PARAGRAPHS[0]}</p>", " ".join(TAGS * 20) + TEXT)
+    assert evidence.coverage < 0.2
+    assert evidence.weakness is Weakness.LINKS
+
+
 def test_a_box_of_recent_posts_says_nothing_of_an_article():
     box = "".join(f'<li><a href="/{n}">A post of last week</a></li>' for n in range(5))
     evidence = read(f"{ARTICLE}<ul>{box}</ul>", "- A post of last week\n" * 5)
