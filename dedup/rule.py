@@ -117,7 +117,7 @@ class Rule:
         """
         if self.demands is None or page.evidence is None:
             return False
-        return page.evidence.coverage < self.demands.named_coverage
+        return page.evidence.coverage < self.demands.coverage
 
     def believes(self, page: Witness, *urls: str) -> bool:
         """Return whether *page* is a copy by its own word: it calls what it matches canonical.

@@ -102,8 +102,7 @@ def _bits_of(segments: Iterable[bytes]) -> int:
 class Demands(NamedTuple):
     """What is asked of the evidence before a page is dropped.
 
-    *coverage*: below it, a main text says too little of its page; down to *named_coverage*, one of
-    *named_tokens* or more is enough if names agree. *longer*: a page that has so many
+    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
     times as much text as its original, or more, has content of its own; near-duplicates of which
     one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
     main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
@@ -114,16 +113,10 @@ class Demands(NamedTuple):
     longer: float
     titled_tokens: int
     titled_coverage: float = 0.9
-    named_tokens: int = 30
-    named_coverage: float = 0.4
 
     def are_met_by_text(self, tokens: int, coverage: float) -> bool:
         """Return whether an equal main text is enough, whatever the names of its pages are."""
         return tokens >= self.titled_tokens and coverage >= self.titled_coverage
-
-    def are_met_by_names(self, tokens: int, coverage: float) -> bool:
-        """Return whether a weak main text is enough, if the names of its pages agree."""
-        return tokens >= self.named_tokens and coverage >= self.named_coverage
 
 
 NORMAL = Demands(coverage=ENOUGH_COVERAGE, longer=1.25, titled_tokens=50)
@@ -156,8 +149,7 @@ def objection(
     however long that is. *names*: what is known of those of *page*. What nobody saw shows nothing
     that could be compared. The first of these holds:
 
-    1. A weak main text, of either page, is not enough, unless all that the pages show is equal, or
-       it is only a little too weak, and the pages have one name.
+    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
     2. A page that shows much more than its original has content of its own.
     3. Near-duplicates of which one has a much longer main text are none; where parts are found,
        the original may.
@@ -168,18 +160,13 @@ def objection(
     coverage = min(page.coverage, original.coverage)
     if shown is None or other is None:
         return Objection.WEAK if coverage < demands.coverage else None
-    agree = names_agree(shown, other, names)
     if is_exact and shown.view == other.view:
         coverage = 1.0
-    elif coverage < demands.coverage and not (
-        demands.are_met_by_names(min(page.tokens, original.tokens), coverage)
-        # Where no names are known, any could be that of the site.
-        and names is not None
-        and agree
-    ):
+    elif coverage < demands.coverage:
         return Objection.WEAK
     elif shown.size >= demands.longer * other.size:
         return Objection.LONGER
+    agree = names_agree(shown, other, names)
     if is_exact:
         agree = agree is not False or demands.are_met_by_text(page.tokens, coverage)
     elif objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
