@@ -135,7 +135,7 @@ class Deduplicator:
 
     def _add(self, key: str, page: Page) -> Verdict:
         _check_string("a key", key)
-        verdict = self._detector.judge(page.record.under(key, ""))
+        verdict = self._detector.judge(page.under(key))
         if self._store.unpublished >= _AT_ONCE:
             self._write()
         return verdict

@@ -36,8 +36,8 @@ class Side(NamedTuple):
 
     def record(self, method: Method) -> PageRecord:
         """Return what a crawl with *method* compares of the page."""
-        record = PageReader(lambda _html: self.extraction, method).read_html("").record
-        return record._replace(key=self.source, item=self.said[0])
+        page = PageReader(lambda _html: self.extraction, method).read_html("")
+        return page.under(self.source)._replace(item=self.said[0])
 
     @property
     def said(self) -> tuple[bytes, ...]:

@@ -8,13 +8,16 @@ from hashlib import blake2b
 from html import unescape
 from time import perf_counter
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import regex
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
+from dedup.limits import shorten_url
 from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
+from dedup.preference import is_version
 from dedup.record import PageRecord, digest_of
 from dedup.text import Document, simplify, without_surrogates
 from dedup.words import Documents
@@ -34,6 +37,17 @@ class Page:
     language: str | None = None
     sequences: Sequences | None = None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
+
+    def under(self, key: str, scope: str = "") -> PageRecord:
+        """Return its record under *key* in *scope*: what the text has of that is evidence, too.
+
+        A page that was read for another key shows no words of this one.
+        """
+        record = self.record.under(key, scope)
+        if self.evidence is None or not self.text:
+            return record
+        words = _words_of_url(shorten_url(key), self.text)
+        return record._replace(evidence=self.evidence.with_words(words).to_bytes())
 
     @property
     def evidence(self) -> Evidence | None:
@@ -113,6 +127,30 @@ class PageReader:
             [sequences] = self._sequences(documents)
         title, language = extracted.title, extracted.language
         return Page(record, extracted.text, title, language, sequences, seconds)
+
+
+def _words_of_url(url: str, text: str) -> Iterator[str]:
+    """Yield the words in the path of *url* that stand where *text* begins, with or without blanks.
+
+    Words have three letters or more; those of a version and an extension do not count.
+    """
+    try:
+        *folders, last = unquote(urlsplit(url).path).split("/")
+    except ValueError:  # such as a bracket that is not closed
+        return
+    beginning = _NO_LETTERS.sub("", text[:_BEGINNING].casefold())
+    for segment in (*folders, _EXTENSION.sub("", last)):
+        if not is_version(segment):
+            for word in map(str.casefold, _BETWEEN_WORDS.split(segment)):
+                if len(word) >= 3 and word in beginning:
+                    yield word
+
+
+_BEGINNING = 300
+"""So many characters of a main text name its page."""
+_NO_LETTERS = regex.compile(r"\P{L}+")
+_EXTENSION = regex.compile(r"\.\w{1,5}\Z")
+_BETWEEN_WORDS = regex.compile(r"\P{L}+|(?<=\p{Ll})(?=\p{Lu})", regex.V1)  # tea-pot, teaPot
 
 
 def extracted_of(value: str, extractor: Extractor) -> Extraction:

@@ -2,6 +2,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 import pytest
+from cases import each
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, resiliparse, trafilatura
@@ -108,6 +109,37 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
     value = markup.format(f"{TEXT} \ud83d And a goat.")
     page = PageReader(extractor, SimHash()).read_field(value)
     assert page.text.split()[-3:] == ["And", "a", "goat."]
+
+
+@each(
+    ("url", "words"),
+    [
+        ("http://a/lamps/small-lamp.html?of=goats", ["lamps", "small", "lamp"]),
+        ("/classSmallLamp_2", ["small", "lamp"]),
+        ("/SMALL%20LAMPS", ["small", "lamps"]),
+        ("/stable/v1.2/lamp", ["lamp"]),  # no version
+        ("/a/of/lamp.small", ["lamp"]),  # too short, an extension
+        ("/later", []),  # not at the beginning
+        ("/%E5%B0%8F%E7%81%AF%E5%85%B7", ["小灯具"]),
+        ("http://[/lamp", []),
+        ("/" + "lamp/" * 9000, ["lamp"]),
+        ("", []),
+    ],
+)
+def test_the_words_of_its_url_with_which_a_page_begins_are_evidence(reader, url, words):
+    text = f"Stable lamps: SMALL-lamp (小灯具) of html. {TEXT} {TEXT} {TEXT}. The later."
+    page = reader.read_html(f"<html><title>Lamps</title><body><p>{text}</p></body></html>")
+    expected = page.evidence.with_words(words)
+    assert page.under(url, "scope") == page.record._replace(
+        key=url, scope="scope", evidence=expected.to_bytes()
+    )
+
+
+def test_of_a_text_alone_and_of_a_page_that_was_read_before_nothing_is_said_of_urls(reader):
+    [text] = reader.read_texts(["A small lamp"])
+    assert text.under("/lamp") == text.record._replace(key="/lamp")
+    page = replace(reader.read_html("<html><p>A small lamp</p></html>"), text=None)
+    assert page.under("/lamp") == page.record._replace(key="/lamp")
 
 
 def test_many_texts_are_read_as_each_alone():

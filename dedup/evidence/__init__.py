@@ -7,6 +7,7 @@ from dedup.evidence.evidence import (
     Weakness,
     digest_of_name,
     digest_of_title,
+    digest_of_view,
     segments_of,
 )
 from dedup.evidence.objection import (
@@ -36,6 +37,7 @@ __all__ = [
     "Witness",
     "digest_of_name",
     "digest_of_title",
+    "digest_of_view",
     "evidence_of",
     "objection",
     "segments_of",

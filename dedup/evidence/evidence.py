@@ -1,6 +1,7 @@
 """What a page shows besides its main text, and the bytes that are stored of that."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,11 +17,12 @@ class Evidence(NamedTuple):
     """What a page shows besides its main text.
 
     *coverage*, from 0 to 1: how much of the page's own text was extracted (see `evidence_of`).
-    *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
-    UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are what the page calls
+    *view* is the `digest_of_view` of the whole text outside of chrome, *size* its length in bytes
+    of UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are what the page calls
     itself, as `digest_of_title` and `digest_of_name` give it, empty where it has none: equal ones
     may be equal by chance, which counts as if nobody had asked. *is_list*: links or chrome have at
-    least half of the main text.
+    least half of the main text. *words* has a bit of 64 for each word of the page's URL with which
+    its main text begins; 0 where nobody knows them.
     """
 
     coverage: float
@@ -29,25 +31,33 @@ class Evidence(NamedTuple):
     title: bytes = b""
     headline: bytes = b""
     is_list: bool = False
+    words: int = 0
 
     def to_bytes(self) -> bytes:
         """Return the 37 bytes that are stored; *coverage* is rounded down to whole percents."""
         # What was read of bytes is a little less than its whole percents, as .29 * 100.
         percent = int(self.coverage * 100 + 1e-9)
         first = percent | _LIST if self.is_list else percent
-        return _STORED.pack(first, self.view, self.size, self.title, self.headline)
+        return _STORED.pack(first, self.view, self.words, self.size, self.title, self.headline)
 
     @staticmethod
     @lru_cache(maxsize=256)
     def from_bytes(data: bytes) -> "Evidence":
         """Return what `to_bytes` was called on; raises struct.error for other lengths."""
-        first, view, size, title, headline = _STORED.unpack(data)
+        first, view, words, size, title, headline = _STORED.unpack(data)
         coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
-        return Evidence(coverage, view, size, title.rstrip(b"\0"), headline.rstrip(b"\0"), is_list)
+        names = title.rstrip(b"\0"), headline.rstrip(b"\0")
+        return Evidence(coverage, view, size, *names, is_list, words)
 
     def with_title(self, title: str) -> "Evidence":
         """Return the evidence of a page with another *title*."""
         return self._replace(title=digest_of_title(title))
+
+    def with_words(self, words: Iterable[str]) -> "Evidence":
+        """Return the evidence of a page whose main text begins with *words* of its URL."""
+        digests = (blake2b(word.encode(), digest_size=1).digest() for word in words)
+        bits = {1 << (digest[0] % 64) for digest in digests}
+        return self._replace(words=sum(bits))
 
     @property
     def weakness(self) -> "Weakness | None":
@@ -60,10 +70,11 @@ class Evidence(NamedTuple):
 _LIST = 0x80
 _SIZE_OF_SEGMENT = 4
 _MOST_SEGMENTS = 3
-_STORED = Struct(f"<B16sI{_SIZE_OF_SEGMENT * _MOST_SEGMENTS}s{_SIZE_OF_SEGMENT}s")
+_SIZE_OF_VIEW = 8
+_STORED = Struct(f"<B{_SIZE_OF_VIEW}sQI{_SIZE_OF_SEGMENT * _MOST_SEGMENTS}s{_SIZE_OF_SEGMENT}s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
-VIEW = slice(1, 17)
+VIEW = slice(1, 1 + _SIZE_OF_VIEW)
 """Where the *view* stands in that."""
 
 
@@ -72,6 +83,11 @@ class Weakness(StrEnum):
 
     LINKS = "links"
     LITTLE = "little"
+
+
+def digest_of_view(text: bytes) -> bytes:
+    """Return the 8 bytes that stand for all that a page shows."""
+    return blake2b(text, digest_size=16).digest()[:_SIZE_OF_VIEW]
 
 
 def segments_of(digest: bytes) -> list[bytes]:

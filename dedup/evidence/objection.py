@@ -131,6 +131,7 @@ class Objection(StrEnum):
     LONGER = "longer than its original"
     SHORTER = "shorter than its original"
     TITLE = "other title"
+    ADDRESS = "other address"
     ITEM = "other item"
 
 
@@ -155,6 +156,9 @@ def objection(
        the original may.
     4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
        page that there is.
+    5. Near-duplicates are others if each begins with a word of its own URL, and the other one does
+       not: they are pages of a template, named by their URLs. Where parts are found, the original
+       has the words of many.
     """
     shown, other = page.evidence, original.evidence
     coverage = min(page.coverage, original.coverage)
@@ -171,7 +175,10 @@ def objection(
         agree = agree is not False or demands.are_met_by_text(page.tokens, coverage)
     elif objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
         return objection
-    return Objection.TITLE if agree is False else None
+    if agree is False:
+        return Objection.TITLE
+    has_own_word = shown.words & ~other.words and other.words & ~shown.words
+    return Objection.ADDRESS if has_own_word and not is_exact and not finds_parts else None
 
 
 def _of_lengths(

@@ -8,12 +8,16 @@ much of what a reader sees does it cover, and does it stand in links?
 import re
 from collections.abc import Sequence
 from functools import cache
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dedup.evidence.evidence import Evidence, digest_of_name, digest_of_title
+from dedup.evidence.evidence import (
+    Evidence,
+    digest_of_name,
+    digest_of_title,
+    digest_of_view,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -173,7 +177,7 @@ class VisibleText:
         if is_list and size:
             found_outside = self._length_within(found, outside)
             coverage = min(coverage, found_outside / size, found_outside / max(total, 1))
-        view = blake2b(self._join(outside), digest_size=16).digest()
+        view = digest_of_view(self._join(outside))
         names = digest_of_title(title or ""), self._headline(own)
         return Evidence(coverage, view, size, *names, is_list and total > 0)
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import regex
 
-from dedup.evidence import Evidence, VisibleText
+from dedup.evidence import Evidence, VisibleText, digest_of_view
 from dedup.extraction.head import head_of, one_line, primary_subtag
 from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
@@ -120,7 +119,7 @@ def _reader_of(tree: "HtmlElement", html: str, title: str | None) -> Callable[[s
         if is_whole:
             return evidence
         # Of elements within some 250 others, nobody has seen anything.
-        view = blake2b(to_utf8(html), digest_size=16).digest()
+        view = digest_of_view(to_utf8(html))
         return evidence._replace(coverage=0.0, view=view, is_list=False)
 
     return evidence_of_text

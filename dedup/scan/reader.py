@@ -117,7 +117,7 @@ class RecordReader:
 
     def _read_record(self, record: Record, page: Page) -> ReadRecord:
         read = ReadRecord(
-            page.record if record.key is None else page.record.under(shorten_url(record.key)),
+            page.record if record.key is None else page.under(shorten_url(record.key)),
             record.key is not None,
             record.date,
             record.content is not None,

@@ -202,7 +202,7 @@ class SelfDeclaredCopies:
         original = verdict.original or ""
         named = self._stored_at.get(canonical_form(canonical), canonical)
         is_copy = (
-            verdict.objection is Objection.TITLE
+            verdict.objection in (Objection.TITLE, Objection.ADDRESS)
             and are_same_url(named, original)
             and self._rule.believes(record.witness, canonical, original)
             and len(self._believed) < _MOST_KNOWN
@@ -214,11 +214,11 @@ class SelfDeclaredCopies:
 
 
 def without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
-    """Return *record* without title and headline, which are then not compared.
+    """Return *record* without title, headline and words of its URL, which are then not compared.
 
     Nor are *own_names*, those values of its item that are one of these.
     """
     assert record.evidence is not None
-    evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"")
+    evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"", words=0)
     item = b"".join(sorted(keys_of(record.item).difference(own_names)))
     return record._replace(evidence=evidence.to_bytes(), item=item)

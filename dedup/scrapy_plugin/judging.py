@@ -163,7 +163,7 @@ class Judge:
     ) -> Judgement:
         if scope is None:
             return Judgement(self.detector.skipped("no_scope"), page)
-        of_page = storable(page.record.under(options.key or response.url, scope))
+        of_page = storable(page.under(options.key or response.url, scope))
         record = of_page._replace(item=said.to_bytes())
         verdict, claim, number = await self.reservations.of_page(
             record, state, response, options, said
@@ -229,7 +229,7 @@ class Judge:
         scope = self._scope_of(item, key, language)
         if scope is None:
             return Judgement(self.detector.skipped("no_scope"), page)
-        record = page.record.under(key, scope)
+        record = page.under(key, scope)
         verdict, claim, _ = await self.reservations.of_text(record, key, again=options.again)
         assert verdict
         if claim:

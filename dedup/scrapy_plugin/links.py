@@ -90,7 +90,7 @@ class Links:
         scope = self.settings.scope.name_of(response.url, page.language)
         if scope is None or self.settings.rule.reason_to_skip(page.record):
             return None
-        return page.record.under(response.url, scope)
+        return page.under(response.url, scope)
 
     def _link(self, request: Request, response: Response) -> bytes:
         """Return what stands for *request*, a link of *response*: 8 bytes."""

@@ -11,7 +11,7 @@ from typing import Any
 _SQLITE = b"SQLite format 3\0"
 _SECONDS_TO_WAIT = 10.0
 _APPLICATION_ID = 0x64656475  # "dedu"
-_VERSION = 10
+_VERSION = 11
 _SCHEMA = Path(__file__).with_name("schema.sql")
 # SQL that makes a file of an earlier version one of the next.
 _UPGRADES = {
@@ -30,6 +30,11 @@ _UPGRADES = {
     """,
     # Half of the values of its items would be taken for marks.
     9: "UPDATE pages SET items = x'';",
+    # Of the words of its URL, nobody knows with which a page begins.
+    10: """
+        UPDATE pages SET evidence =
+            CAST(substr(evidence, 1, 9) || zeroblob(8) || substr(evidence, 18) AS BLOB);
+    """,
 }
 REMEDY = "use another file (DEDUP_INDEX)"
 # The files that SQLite keeps beside a database. It takes any files of these names for its own.

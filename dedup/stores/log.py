@@ -10,7 +10,7 @@ from dedup.stores.base import DuplicateNote, HistoryChangedError, Texts
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
 
-FORMAT = 5
+FORMAT = 6
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""

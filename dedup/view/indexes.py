@@ -80,7 +80,8 @@ class EqualPages:
         texts.add(Packed.of_rows(digests), pages.numbers)
         rows = digests.copy()
         if self._by_view:
-            rows[pages.has_evidence] ^= pages.evidence[:, VIEW]
+            views = pages.evidence[:, VIEW]
+            rows[pages.has_evidence, : views.shape[1]] ^= views
         places, folded, is_said = _folded_items(pages.items)
         rows = rows[places]
         rows[:, :SIZE_OF_VALUE] ^= folded

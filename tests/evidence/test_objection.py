@@ -37,6 +37,15 @@ def test_a_part_may_be_as_short_as_it_likes_but_not_longer_and_not_of_another_na
     assert said(other_name, OTHER, finds_parts=True, **sizes) is Objection.TITLE
 
 
+def test_near_pages_that_begin_with_words_of_their_urls_are_others_if_each_has_one_of_its_own():
+    lamp, small, large = (PAGE.with_words([word]).words for word in ("lamp", "small", "large"))
+    page, original = PAGE._replace(words=lamp | small), OTHER._replace(words=lamp | large)
+    assert said(page, original) is Objection.ADDRESS
+    assert said(page, original, is_exact=True) is None
+    assert said(page, original, finds_parts=True) is None
+    assert said(page, OTHER._replace(words=lamp)) is said(PAGE, original) is None
+
+
 @pytest.mark.parametrize("is_exact", [True, False])
 @pytest.mark.parametrize("coverages", [(0.49, 1), (1, 0.49), (0.49, 0.49)])
 def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):

@@ -109,6 +109,27 @@ def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: bo
     assert originals[-1] == ("/2" if kept == 4 else "/0")
 
 
+@pytest.mark.parametrize(("evidence", "kept"), [(True, 3), (False, 1)])
+def test_pages_of_a_template_that_are_named_by_their_urls_are_kept(
+    evidence: bool, kept: int, tmp_path: Path
+):
+    """As the classes of a library; versions of one of them are copies all the same."""
+    text = article(1, 300)
+    site = {
+        f"/api/{name}/members.html": titled("Members", "All members", f"Of {name}: {text}")
+        for name in ("SmallLamp", "LargeLamp", "DeskLamp")
+    }
+    site["/api/v2/DeskLamp/members.html"] = site["/api/DeskLamp/members.html"].replace(
+        "</article>", "Since.</article>"
+    )
+    with served(site) as url:
+        stored, _, result = crawled(site, url, DEDUP_EVIDENCE=evidence)
+        if evidence:
+            assert scanned(site, url, tmp_path) == stored
+    assert stored == [*site][:kept]
+    assert objections(result) == ({"other_address": 2} if evidence else {})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("evidence", "times", "is_kept"), [
     (True, 1.3, True), (False, 1.3, False), (True, 1.15, False), (True, 1.0, False),

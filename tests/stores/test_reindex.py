@@ -122,8 +122,8 @@ def test_what_is_wrong_is_said_in_one_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("version", [8, 9])
-def test_a_ledger_of_a_version_before_is_read_and_its_items_are_stored_once_more(
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_a_ledger_of_a_version_before_is_read_and_items_that_it_does_not_tell_are_stored_again(
     crawled, tmp_path, version
 ):
     url, ledger, _ = crawled
@@ -139,7 +139,8 @@ def test_a_ledger_of_a_version_before_is_read_and_its_items_are_stored_once_more
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     with closing(sqlite3.connect(new)) as file:
         assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
-    assert again(url, new)[0]
+    if version < 10:
+        assert again(url, new)[0]
     assert again(url, new)[0] == []
 
 

@@ -176,12 +176,12 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [1, 2, 5, 11])
+@pytest.mark.parametrize("version", [1, 2, 5, 12])
 def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
     with pytest.raises(
-        LedgerError, match=f"ledger of version {version}.*needs version 10; use another"
+        LedgerError, match=f"ledger of version {version}.*needs version 11; use another"
     ):
         SqliteStore(path, IDENTITY)
 

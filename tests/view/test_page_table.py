@@ -152,14 +152,14 @@ TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 
 def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
-    table, evidence = PageTable({}, has_evidence=True), Evidence(1, bytes(16), 1)
+    table, evidence = PageTable({}, has_evidence=True), Evidence(1, bytes(8), 1)
     table.add(claim_of(1, [b""], 2**40, evidence.to_bytes()))
     assert table.witness(1) == (2**32 - 1, evidence)
 
 
 def test_what_pages_show_takes_no_memory_where_nobody_asks():
     table = PageTable({}, has_evidence=False)
-    table.add(claim_of(1, [b""], 10, Evidence(1, bytes(16), 1).to_bytes()))
+    table.add(claim_of(1, [b""], 10, Evidence(1, bytes(8), 1).to_bytes()))
     assert table.witness(1).evidence is None
     assert table.nbytes == 18
 
