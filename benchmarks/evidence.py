@@ -22,6 +22,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urljoin
 
 import trafilatura
 from drops import kind_of, read_documents, read_labels
@@ -89,6 +90,8 @@ class Site:
     def __init__(self, folder: Path, place: Path, methods: Sequence[str]) -> None:
         self.name = folder.name
         self.documents = sorted(read_documents(folder), key=lambda one: one["url"])
+        root = f"http://{folder.name}.example/"
+        self.urls = [urljoin(root, document["url"]) for document in self.documents]
         self._pairs = folder
         self._shingles = cache(self._shingles_of)
         extract = cache(EXTRACTORS["trafilatura"])
@@ -111,10 +114,9 @@ class Site:
             random.Random(order).shuffle(numbers)
         detector, drops = Detector(METHODS[method](), Rule(demands=demands)), []
         for number in numbers:
-            record = self.pages[method][number].record.under(f"http://{self.name}.example/{number}")
-            verdict = detector.judge(record)
+            verdict = detector.judge(self.pages[method][number].under(self.urls[number]))
             if verdict.is_duplicate:
-                drops.append((number, int(str(verdict.original).rpartition("/")[2])))
+                drops.append((number, self.urls.index(str(verdict.original))))
         return drops
 
     def judge(self, drops: Iterable[tuple[int, int]]) -> tuple[Counter[str], list[str]]:

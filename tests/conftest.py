@@ -46,6 +46,9 @@ DEAR = {
 }
 """Modules that may take more, and why. They are begun first, those that take longest before all."""
 
+# Most of what Spark does here is done once: the best compiler of Java takes longer than it saves.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import IS_THOROUGH
 from texts import CHINESE, article, edited, page
 
 pytestmark = pytest.mark.slow
@@ -97,6 +98,8 @@ def run(data: Path, *command: str | Path) -> str:
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
     if name in ("parity", "spark"):
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
+        if not IS_THOROUGH:
+            pytest.skip("several sessions of Spark: before a release")
     arguments = [str(data) if word == "" else word for word in TINY[name]]
     run(data, BENCHMARKS / f"{name}.py", *arguments)
 

@@ -109,26 +109,19 @@ def wheel(checkout: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The commands of an environment into which the wheel was installed."""
-    folder = tmp_path_factory.mktemp("installed")
-    run(install(".venv", str(wheel)), folder)
-    yield folder / ".venv" / "bin"
-    shutil.rmtree(folder / ".venv")
-
-
-@pytest.fixture(scope="module")
 def editable(checkout: Path) -> Iterator[Path]:
-    """The commands of the environment that the first command of the README makes."""
+    """The environment that the first command of the README makes."""
     run(FIRST_COMMAND, checkout)
-    yield checkout / ".venv" / "bin"
+    yield checkout / ".venv"
     shutil.rmtree(checkout / ".venv")
 
 
-@pytest.fixture(scope="module", params=["installed", "editable"])
-def commands(request: pytest.FixtureRequest) -> Path:
-    path: Path = request.getfixturevalue(request.param)
-    return path
+@pytest.fixture(scope="module")
+def commands(editable: Path, wheel: Path) -> Path:
+    """The commands of that environment, with the wheel in place of the folder."""
+    pip = f"python3 -m pip --python {editable}/bin/python install -q --no-deps --force-reinstall"
+    run(f"{pip} {wheel}", wheel.parent)
+    return editable / "bin"
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:

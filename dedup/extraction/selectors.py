@@ -27,7 +27,10 @@ _PATH = re.compile(
     r"(?(first)\)\s*\[1\]\s*)(?:\|\s*|\Z)"
 )
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
-_TAGS = re.compile(r"\s*self::\w+(?:\s+or\s+self::\w+)*\s*")
+_PLACE_OF_STRING = re.compile(r"\$s")
+_TAGS = re.compile(r"\A\s*self::\w+(?:\s+or\s+self::\w+)*\s*\Z")
+_TAG = re.compile(r"self::(\w+)")
+_ATTRIBUTE = re.compile(r"@([\w-]+)")
 # What a predicate may say: of the tag and the attributes of an element, and of what is below it.
 _KNOWN = re.compile(
     r"(?:@[\w-]+|self::\w+|\.//\w+|\b(?:or|and|not|contains|starts-with|translate|re:test)\b"
@@ -92,8 +95,8 @@ def _walk(path: re.Match[str], strings: Iterable[str]) -> _Walk:
     for form in _PREDICATE.findall(path["predicates"]):
         if form.strip() == "1":
             filters.append(_first_of_each_parent)
-        elif _TAGS.fullmatch(form) and tags == ("*",) and not filters:
-            tags = tuple(re.findall(r"self::(\w+)", form))
+        elif _TAGS.match(form) and tags == ("*",) and not filters:
+            tags = tuple(_TAG.findall(form))
         else:
             filters.append(_filter_of(form, strings))
     return _Walk(tags, tuple(filters), 1 if path["first"] else None)
@@ -111,7 +114,7 @@ def _filter_of(form: str, strings: Iterable[str]) -> Filter:
     """Return what lets the elements through that a predicate holds for."""
     from lxml.etree import XPath, XPathError
 
-    predicate = re.sub(r"\$s", lambda _: next(iter(strings)), form)
+    predicate = _PLACE_OF_STRING.sub(lambda _: next(iter(strings)), form)
     if not _KNOWN.fullmatch(form):
         raise UnknownSelectorError(predicate)
     try:
@@ -132,7 +135,7 @@ class _Memory:
 
     def __init__(self, holds: "XPath", form: str) -> None:
         self._holds = holds
-        self._names = sorted(set(re.findall(r"@([\w-]+)", form)))
+        self._names = sorted(set(_ATTRIBUTE.findall(form)))
         # Of `@id|@class`, the attribute that an element has first counts.
         self._has_union = "|" in form
         self._has_tags = "self::" in form or not self._names

@@ -29,10 +29,7 @@ def spark(needs_java):
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # Most of what is done here is done once: the best compiler of Java takes longer than it saves.
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     builder = SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", False)
-    builder = builder.config("spark.driver.extraJavaOptions", quick)
     builder = builder.config("spark.ui.showConsoleProgress", False)
     session = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
