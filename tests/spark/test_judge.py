@@ -5,6 +5,7 @@ import random
 import signal
 from collections import Counter
 from contextlib import suppress
+from itertools import product
 
 import judged
 import pytest
@@ -29,16 +30,18 @@ def judged_by_spark(spark, method, rule, collection, **options):
     return [tuple(row)[:4] for row in answer], objections
 
 
+STRICT = Rule(min_tokens=90, demands=NORMAL._replace(titled_tokens=10**6))
+WITHOUT_EVIDENCE = Rule(0, demands=None)
+
+
 @pytest.mark.parametrize(
-    "name", sampled(METHODS, "simhash", "minhash", "verified", "containment", "exact")
-)
-@pytest.mark.parametrize(
-    "rule",
-    [
-        Rule(),
-        Rule(min_tokens=90, demands=NORMAL._replace(titled_tokens=10**6)),
-        Rule(0, demands=None),
-    ],
+    ("name", "rule"),
+    sampled(
+        product(METHODS, (Rule(), STRICT, WITHOUT_EVIDENCE)),
+        *product(("simhash", "minhash", "verified", "containment"), [Rule()]),
+        ("verified", STRICT),
+        ("exact", WITHOUT_EVIDENCE),
+    ),
 )
 def test_random_collections_are_judged_as_in_a_scan(spark, name, rule):
     """Many small ones, each in a scope of its own, are judged at once: a job takes seconds."""
