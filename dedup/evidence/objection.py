@@ -172,13 +172,13 @@ def objection(
         return Objection.LONGER
     agree = names_agree(shown, other, names)
     if is_exact:
-        agree = agree is not False or demands.are_met_by_text(page.tokens, coverage)
-    elif objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
+        is_enough = agree is not False or demands.are_met_by_text(page.tokens, coverage)
+        return None if is_enough else Objection.TITLE
+    if objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
         return objection
     if agree is False:
         return Objection.TITLE
-    has_own_word = shown.words & ~other.words and other.words & ~shown.words
-    return Objection.ADDRESS if has_own_word and not is_exact and not finds_parts else None
+    return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
 
 
 def _of_lengths(
@@ -188,6 +188,11 @@ def _of_lengths(
         return Objection.LONGER
     is_shorter = original >= demands.longer * tokens and not finds_parts
     return Objection.SHORTER if is_shorter else None
+
+
+def _have_own_words(page: Evidence, original: Evidence) -> bool:
+    """Return whether each begins with a word of its URL, and the other does not."""
+    return bool(page.words & ~original.words) and bool(original.words & ~page.words)
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:
