@@ -77,12 +77,12 @@ def judge(
     by_url = {HOST + one["url"]: one for one in documents}
     html = {url: html_of(folder / one["html"]) for url, one in by_url.items()}
     for url, source in html.items():
-        detector.judge(reader.read_html(source).record.under(url))
+        detector.judge(reader.read_html(source).under(url))
     counts: Counter[str] = Counter()
     for kind, plant in PLANTED.items():
         for page, others in sources(documents, arguments.copies):
             url, copy = plant(page, html[HOST + page["url"]], others)
-            verdict = detector.judge(reader.read_html(copy).record.under(url))
+            verdict = detector.judge(reader.read_html(copy).under(url))
             counts[f"all {kind}"] += 1
             if not verdict.is_duplicate:
                 continue
