@@ -81,6 +81,15 @@ def test_a_reprint_with_a_title_of_its_own_gives_way_to_the_page_that_it_names(t
     assert [result.stats[f"dedup/{name}"] for name in ("new", "near_duplicates")] == [1, 1]
 
 
+@pytest.mark.parametrize("order", [("/tea", "/print"), ("/print", "/tea")])
+def test_a_copy_that_is_named_by_its_own_url_gives_way_to_the_page_that_it_names(order):
+    site = {"/tea": naming("/tea", f"Tea. {TEXT}"), "/print": naming("/tea", f"Print. {TEXT}")}
+    result = run(site, *order)
+    assert (result.stored, result.left_out) == (["/tea"], {"/print": "/tea"})
+    alone = run({path: page(f"{path[1:]}. {TEXT}") for path in site}, *order)
+    assert sorted(alone.stored) == ["/print", "/tea"]
+
+
 @pytest.mark.parametrize("order", [("/cup", "/tea", "/reprint"), ("/cup", "/reprint", "/tea")])
 def test_a_reprint_gives_way_to_what_the_page_that_it_names_is_a_copy_of(order):
     site = {
