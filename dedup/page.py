@@ -41,7 +41,7 @@ class Page:
     def under(self, key: str, scope: str = "") -> PageRecord:
         """Return its record under *key* in *scope*: what the text has of that is evidence, too.
 
-        A page that was read for another key shows no words of this one.
+        Of a page without its text, such as one that was read before, no words are known.
         """
         record = self.record.under(key, scope)
         if self.evidence is None or not self.text:

@@ -122,10 +122,10 @@ class Rule:
     def believes(self, page: Witness, *urls: str) -> bool:
         """Return whether *page* is a copy by its own word: it calls what it matches canonical.
 
-        Though it has another title. *urls* are those of what it matches. Its main text has to be
-        long, and all of the page that there is, as if it were equal to the other one: nobody is
-        believed where pages have little but a title. Nor does a page repeat the home page, which
-        templates name for all.
+        It may have another title or address. *urls* are those of what it matches. Its main text
+        has to be long, and all of the page that there is, as if it were equal to the other one:
+        nobody is believed where pages have little but a title. Nor does a page repeat the home
+        page, which templates name for all.
         """
         if self.demands is None or page.evidence is None:
             return False

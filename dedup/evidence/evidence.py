@@ -87,6 +87,7 @@ class Weakness(StrEnum):
 
 def digest_of_view(text: bytes) -> bytes:
     """Return the 8 bytes that stand for all that a page shows."""
+    # Cut from 16 bytes, as older ledgers are at their upgrade.
     return blake2b(text, digest_size=16).digest()[:_SIZE_OF_VIEW]
 
 

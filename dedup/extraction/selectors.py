@@ -6,7 +6,7 @@ is asked once for each combination of a tag and the values of the attributes in 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,7 +89,7 @@ class _Walk(NamedTuple):
         return list(islice(elements, self.most))
 
 
-def _walk(path: re.Match[str], strings: Iterable[str]) -> _Walk:
+def _walk(path: re.Match[str], strings: Iterator[str]) -> _Walk:
     tags: tuple[str, ...] = (path["name"],)
     filters: list[Filter] = []
     for form in _PREDICATE.findall(path["predicates"]):
@@ -110,11 +110,11 @@ def _first_of_each_parent(elements: Elements) -> Elements:
             yield element
 
 
-def _filter_of(form: str, strings: Iterable[str]) -> Filter:
+def _filter_of(form: str, strings: Iterator[str]) -> Filter:
     """Return what lets the elements through that a predicate holds for."""
     from lxml.etree import XPath, XPathError
 
-    predicate = _PLACE_OF_STRING.sub(lambda _: next(iter(strings)), form)
+    predicate = _PLACE_OF_STRING.sub(lambda _: next(strings), form)
     if not _KNOWN.fullmatch(form):
         raise UnknownSelectorError(predicate)
     try:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,10 @@ def add_to_index(report: Report, path: Path) -> Path:
         "lost": text.share if text and text.pages else None,
     }
     with FileLock(folder / ".index.lock", timeout=_SECONDS_TO_WAIT):
-        with (folder / _CRAWLS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(crawl) + "\n")
+        with (folder / _CRAWLS).open("a+b") as file:
+            if file.tell() and (file.seek(-1, SEEK_END), file.read(1))[1] != b"\n":
+                file.write(b"\n")  # after a line that a kill tore
+            file.write(json.dumps(crawl).encode() + b"\n")
         crawls = list(_crawls(folder / _CRAWLS, crawl))[-_SHOWN:]
         page = folder / INDEX
         with replacing(page) as file:

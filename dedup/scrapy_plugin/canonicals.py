@@ -180,7 +180,7 @@ class SelfDeclaredCopies:
     """Believes pages that say themselves of which page they are a copy, as far as is safe.
 
     Sites make mistakes: a template may name one page for all, most often the home page. So that is
-    never believed, nor are more than two pages with other titles of each page that they match.
+    never believed, nor are more than two pages with other titles or URLs of each page they match.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -195,7 +195,7 @@ class SelfDeclaredCopies:
                 self._stored_at[canonical_form(url)] = stored
 
     def believe(self, verdict: Verdict, record: PageRecord, canonical: str) -> bool:
-        """Return whether a page has only another title than its match, which it calls *canonical*.
+        """Return whether a page calls its match *canonical*, of which it has another title or URL.
 
         Or it calls a page so that is itself stored as its match. It is counted then.
         """

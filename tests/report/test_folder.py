@@ -77,7 +77,7 @@ def test_lines_that_are_torn_and_names_that_are_hostile_do_no_harm(tmp_path):
     hostile = "<script>window.pwned=1</script>\u202e"
     added(tmp_path, crawl_of("a.example", 1), crawl_of("a.example", 2))
     with (tmp_path / "index.jsonl").open("a") as file:
-        file.write('{"file": "x"}\n[]\n{"file": \n')
+        file.write('{"file": "x"}\n[]\n{"file": ')
     page = add_to_index(crawl_of("c.example", 3, spider=hostile), tmp_path / "2.html")
     assert [row[2] for row in rows_of(page)] == ["3", "2 +1", "1"]
     source = page.read_text("utf-8")

@@ -112,7 +112,7 @@ def test_four_pages_are_no_evidence():
     assert not url_advice([(f"{SITE}{n}{q}", n) for n in range(4) for q in ("", "?a=1")]).advice
 
 
-def test_a_page_that_has_no_other_address_is_not_denied():
+def test_a_page_that_has_no_other_url_is_not_denied():
     pages = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
     advice = advised([*pages, (f"{SITE}only?ref=home", "only")])["parameter", "ref"]
     assert (advice.pages, advice.alone, advice.agreed) == (10, 1, 9)
