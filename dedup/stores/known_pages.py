@@ -1,12 +1,14 @@
-"""What a process knows of the stored pages of a log beside what it compares: by URL and number."""
+"""What a process reads of a log from its start, and knows of pages beside what it compares."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import xxhash
 
-from dedup.record import PageRecord
+from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
 from dedup.stores.base import Stored
+from dedup.stores.entries import Entry
+from dedup.stores.log import MOST_ENTRIES
 from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
@@ -139,3 +141,98 @@ class UrlTable:
 
 def _hash(url: str) -> int:
     return xxhash.xxh3_64_intdigest(to_utf8(url))
+
+
+class Replay:
+    """Follows a log from its start; pages are given on by number, when those before are known."""
+
+    def __init__(self, pages: KnownPages, stored_since: float = 0.0) -> None:
+        """Create it; *pages* learns what is there, unless that was stored before *stored_since*."""
+        self.pages = pages
+        self.last_entry: Entry | None = None
+        self._stored_since = stored_since
+        self._last_given = 0
+        # In the order of their numbers.
+        self._claims: dict[int, Entry] = {}
+        # Of these, those whose pages are stored, and not given on yet; the others are open.
+        self._stored: dict[int, Committed] = {}
+        self._replaced: list[int] = []
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Have *entries* happen."""
+        for entry in entries:
+            self.last_entry = entry
+            match entry.event:
+                case Claimed():
+                    self._claims[entry.position] = entry
+                case Committed(number) as event:
+                    if self._is_open(number):
+                        self._commit(event, entry.at)
+                case Released(number):
+                    if self._is_open(number):
+                        del self._claims[number]
+                case Preferred(number, key):
+                    self.pages.prefer(key, number, entry.run)
+
+    def _is_open(self, number: int) -> bool:
+        return number in self._claims and number not in self._stored
+
+    def _commit(self, event: Committed, at: float) -> None:
+        for old in event.replaces:
+            if self._stored.pop(old, None):
+                del self._claims[old]
+            elif old <= self._last_given:
+                self._replaced.append(old)
+        if at >= self._stored_since:
+            self._stored[event.number] = event
+        else:
+            del self._claims[event.number]
+
+    @property
+    def open(self) -> dict[int, Entry]:
+        """The claims that are open, by number."""
+        return {
+            number: claim for number, claim in self._claims.items() if number not in self._stored
+        }
+
+    def take(self, *, is_end: bool = False) -> RecordColumns | None:
+        """Return pages that were not given on yet, and with them, what they replace.
+
+        Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
+        Raises ValueError for a value that cannot be right.
+        """
+        numbers: list[int] = []
+        for number in self._claims:
+            if number in self._stored:
+                numbers.append(number)
+            elif not is_end:
+                break
+            if len(numbers) == MOST_ENTRIES:
+                break
+        if not numbers:
+            return None
+        claims = [self._claims.pop(number) for number in numbers]
+        records = [claim.record for claim in claims]
+        columns = _columns(numbers, records, map(self._stored.pop, numbers))
+        columns.replaced, self._replaced = self._replaced, []
+        self.pages.replace(columns.replaced)
+        runs = [claim.run for claim in claims]
+        keys = [record.key for record in records]
+        self.pages.learn_urls(list(zip(keys, numbers, runs, strict=True)))
+        self._last_given = numbers[-1]
+        return columns
+
+
+def _columns(
+    numbers: Sequence[int], records: Sequence[PageRecord], commits: Iterable[Committed]
+) -> RecordColumns:
+    _, scopes, tokens, digests, sketches, evidence, _, _ = zip(*records, strict=True)
+    items = [event.packed_items(record) for event, record in zip(commits, records, strict=True)]
+    columns = RecordColumns.of(numbers, digests, sketches, tokens, evidence, scopes, items)
+    # As many as a ledger gives the keys of: these tell what the pages of a host share.
+    columns.keys = {
+        number: record.key
+        for number, record in zip(numbers, records, strict=True)
+        if record.evidence is not None and (number <= 2000 or number % 16 == 0)
+    }
+    return columns

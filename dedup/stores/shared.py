@@ -8,7 +8,16 @@ from secrets import token_bytes
 from time import monotonic, time
 from typing import Any
 
-from dedup.record import Claimed, Event, PageRecord, RecordColumns
+from dedup.record import (
+    Claimed,
+    Committed,
+    Event,
+    Lost,
+    PageRecord,
+    Preferred,
+    RecordColumns,
+    Released,
+)
 from dedup.stores.base import (
     HistoryChangedError,
     News,
@@ -17,11 +26,11 @@ from dedup.stores.base import (
     StoreDownError,
     Texts,
 )
+from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
-from dedup.stores.known_pages import KnownPages
+from dedup.stores.known_pages import KnownPages, Replay
 from dedup.stores.ledger_file import LedgerError
-from dedup.stores.log import Log, Member
-from dedup.stores.log_client import LogClient, Replay
+from dedup.stores.log import Answer, Log, Member, Request
 from dedup.units import SECONDS_OF_A_DAY
 
 _MOST_NEWS = 10_000
@@ -31,8 +40,11 @@ _MOST_NEWS = 10_000
 class SharedStore(Store):
     """What one process knows and says of a log that many share.
 
-    The order of the log decides. A claim is named by the process (a random number of each start)
-    and its count of claims. The lease of a process is renewed by each exchange.
+    The order of the log decides. The lease of a process is renewed by each exchange; there is one
+    at a time. A claim is named by its owner, the process (a random number of each start), and that
+    one's count of claims, so whatever became of a message is seen from what the log then has: a
+    claim whose answer did not come is released when it is met there, and a commit is only lost if
+    the log does not have it.
     """
 
     is_shared = True
@@ -63,9 +75,9 @@ class SharedStore(Store):
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
         self._has_to_read = False
-        self._client = LogClient(log, self._owner)
-        self._preferred = self._client.pages.preferred
-        self._replay: Replay | None = None
+        self._serial = self._turn = 0
+        self._replay = Replay(KnownPages(0, 0))
+        self._start_after(self._replay)
 
     # Taking part.
 
@@ -91,7 +103,7 @@ class SharedStore(Store):
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
-        self._client.pages.begin_run(self.run, self._began_at)
+        self._known.begin_run(self.run, self._began_at)
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -128,9 +140,27 @@ class SharedStore(Store):
             raise self.damage_error(error) from error
         # All of what was read, and nothing else: the numbers of another history say nothing.
         self._has_to_read = self.is_down = False
-        self._client.start_after(replay)
-        self._preferred = replay.pages.preferred
+        self._start_after(replay)
         self._news, self._news_under_way = News(), News()
+
+    def _start_after(self, replay: Replay) -> None:
+        """Go on after what *replay* has read, and forget all else."""
+        self._known = replay.pages
+        self._preferred = replay.pages.preferred
+        # The last one that was followed.
+        self._last_entry = replay.last_entry
+        # Own open claims that somebody wants, by number, with their serials.
+        self._own: dict[int, tuple[int, Claimed]] = {}
+        # Those that nobody wants any more: told with the next exchange.
+        self._releases: dict[int, int] = {}
+        self._others: dict[int, Entry] = {}
+        self._unseen: list[Event] = []
+        for number, entry in replay.open.items():
+            if entry.owner == self._owner:  # from before the history changed
+                self._releases[number] = entry.serial
+            else:
+                self._others[number] = entry
+                self._unseen.append(entry.event)
 
     # The log.
 
@@ -139,14 +169,13 @@ class SharedStore(Store):
             await self.join(self._spider)
         if self._has_to_read:
             raise HistoryChangedError(f"{self.name} was reset")
-        try:
-            with self._noting_outage():
-                events = await self._client.exchange(self.run, claims, news)
-        except (StoreDownError, HistoryChangedError):
-            raise
-        except Exception as error:  # refused, for whatever reason: all of it waits
-            self.is_down, self._up_since = True, math.inf
-            raise StoreDownError(f"{self.name} refuses an exchange: {error}") from error
+        with self._noting_outage():
+            try:
+                events = await self._exchange(claims, news)
+            except (StoreDownError, HistoryChangedError):
+                raise
+            except Exception as error:  # refused, for whatever reason: all of it waits
+                raise StoreDownError(f"{self.name} refuses an exchange: {error}") from error
         self._is_up()
         return events
 
@@ -155,17 +184,125 @@ class SharedStore(Store):
         try:
             yield
         except StoreDownError:
-            self.is_down = True
-            self._up_since = math.inf
+            self.is_down, self._up_since = True, math.inf
             raise
 
     def _is_up(self) -> None:
-        if self.is_down or self._up_since == math.inf:
-            self._up_since = monotonic()
+        self._up_since = min(self._up_since, monotonic())
         self.is_down = False
 
+    async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Event]:
+        first, self._serial = self._serial + 1, self._serial + len(claims)
+        serials = range(first, self._serial + 1)
+        self._turn += 1
+        # What is not there was lost, and is claimed again under another number.
+        commits = [
+            (self._own[number][0], page.event)
+            for number, page in news.commits.items()
+            if number in self._own and self._own[number][1] == page.claimed
+        ]
+        releases = dict(self._releases)
+        answer = await self._log.exchange(
+            Request(
+                self._owner, self._turn, self.run, self.last,
+                commits=commits,
+                releases=list(releases.items()),
+                preferred=news.preferred,
+                claims=list(zip(serials, claims, strict=True)),
+                duplicates=news.duplicates,
+                seen_again=news.seen,
+            )
+        )  # fmt: skip
+        entries = await self._new_entries(answer)
+        # From here on all has been told, and nothing waits.
+        if entries:
+            self._last_entry = entries[-1]
+        for number in releases:
+            self._releases.pop(number, None)
+        events, self._unseen = self._unseen, []
+        made: list[Claimed] = []
+        for entry in entries:
+            if entry.owner != self._owner:
+                events += self._event_of_other(entry)
+            elif isinstance(entry.event, Claimed) and entry.serial in serials:
+                self._own[entry.position] = entry.serial, entry.event
+                made.append(entry.event)
+            else:
+                events += self._own_event(entry)
+        events += self._end(commits, answer.lost)
+        if len(made) != len(claims):
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
+        return [*events, *made]
+
+    async def _new_entries(self, answer: Answer) -> list[Entry]:
+        """Return the entries that were not followed yet, up to the own claims."""
+        entries = answer.entries
+        if self._last_entry:
+            if not entries or not _is_same(entries[0], self._last_entry):
+                raise HistoryChangedError(
+                    f"{self.name} is another one than before: it is read anew"
+                )
+            entries = entries[1:]
+        elif entries and entries[0].position != 1:
+            raise HistoryChangedError(f"{self.name} does not begin where it did: it is read anew")
+        last = answer.made[-1] if answer.made else math.inf if answer.lost else 0
+        end = answer.entries[-1].position if answer.entries else 0
+        while end < last and (more := await self._log.entries(end)):
+            entries += more
+            end = more[-1].position
+        if answer.made and end < last:
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
+        return [entry for entry in entries if not answer.made or entry.position <= last]
+
+    def _own_event(self, entry: Entry) -> list[Event]:
+        """Return what the view does not know of an own *entry*."""
+        match entry.event:
+            case Claimed():  # whose answer did not come
+                self._releases[entry.position] = entry.serial
+            case Committed(number) as event:
+                if number in self._own:
+                    self._note_published(event)
+            case Released(number):
+                if number in self._own:  # by another process: the lease was over
+                    return [Lost(self._own.pop(number)[1])]
+        return []
+
+    def _event_of_other(self, entry: Entry) -> list[Event]:
+        match entry.event:
+            case Claimed():
+                self._others[entry.position] = entry
+            case Committed(number, _, replaces):
+                claim = self._others.pop(number, None)
+                if claim is None:
+                    return []
+                self._known.replace(replaces)
+                self._known.learn_urls([(claim.record.key, number, claim.run)])
+            case Released(number):
+                if self._others.pop(number, None) is None:
+                    return []
+            case Preferred(number, key):
+                self._known.prefer(key, number, entry.run)
+                return []
+        return [entry.event]
+
+    def _end(self, commits: Iterable[tuple[int, Committed]], lost: Sequence[int]) -> list[Lost]:
+        """Take note that the log has own *commits*, with serials, but for those *lost*."""
+        events, serials = [], set(lost)
+        for serial, event in commits:
+            if event.number in self._own:
+                if serial in serials:
+                    events.append(Lost(self._own.pop(event.number)[1]))
+                else:  # that is farther on in the log
+                    self._note_published(event)
+        return events
+
+    def _note_published(self, event: Committed) -> None:
+        """Take note that the log has the commit *event* of an own page."""
+        del self._own[event.number]
+        self._known.replace(event.replaces)
+
     def is_own(self, number: int) -> bool:
-        return self._client.is_own(number)
+        return number in self._own
 
     # What waits in memory.
 
@@ -176,7 +313,8 @@ class SharedStore(Store):
 
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored: any exchange tells it."""
-        self._client.release(number)
+        if number in self._own:
+            self._releases[number] = self._own.pop(number)[0]
 
     def release_stored(self) -> None:
         """Release the pages that are stored, and not published: others shall not wait for them."""
@@ -186,12 +324,13 @@ class SharedStore(Store):
 
     @property
     def has_news(self) -> bool:
-        return self.has_joined and bool(self._news or self._client.releases)
+        return self.has_joined and bool(self._news or self._releases)
 
     # Looking up.
 
     async def expire(self, numbers: Iterable[int]) -> float:
-        claims = self._client.claims_of_others(numbers)
+        entries = [self._others[number] for number in numbers if number in self._others]
+        claims = [(entry.position, entry.owner, entry.serial) for entry in entries]
         # After an outage, others may not have been able to renew their leases.
         connected = monotonic() - self._up_since
         if not claims or connected < self._log.lease:
@@ -205,7 +344,7 @@ class SharedStore(Store):
                 raise StoreDownError(f"{self.name} cannot be reached")
             with self._noting_outage():
                 fetched = await self._log.pages(missing)
-            self._client.pages.keep(fetched)
+            self._known.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
         return {number: record or PageRecord(self.key(number)) for number, record in found.items()}
 
@@ -214,20 +353,28 @@ class SharedStore(Store):
         return record.key if record else f"page {number} of {self.name}"
 
     def _at_hand(self, number: int) -> PageRecord | None:
-        return self._client.record(number) or self._client.pages.record(number)
+        if number in self._own:
+            return self._own[number][1].record
+        return self._others[number].record if number in self._others else self._known.record(number)
 
     async def earlier(self, key: str) -> list[Stored]:
-        return await self._client.pages.earlier(key, self.pages)
+        return await self._known.earlier(key, self.pages)
 
     @property
     def version_of_earlier(self) -> object:
-        return self._client.pages.version
+        return self._known.version
 
     @property
     def last(self) -> int:
-        reader = self._client if self._replay is None or self._client.last_entry else self._replay
-        return reader.last_entry.position if reader.last_entry else 0
+        last = self._last_entry or self._replay.last_entry
+        return last.position if last else 0
 
     @property
     def nbytes(self) -> int:
-        return self._client.nbytes + 200 * len(self._news.duplicates)
+        claims = len(self._own) + len(self._others)
+        return self._known.nbytes + 500 * claims + 200 * len(self._news.duplicates)
+
+
+def _is_same(entry: Entry, other: Entry) -> bool:
+    """Return whether two entries are one, as far as it can be told without their pages."""
+    return entry[:4] == other[:4] and type(entry.event) is type(other.event)

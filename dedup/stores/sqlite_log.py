@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import math
 import os
 import sqlite3
 from collections.abc import (
     AsyncIterator,
     Callable,
+    Coroutine,
     Generator,
     Iterable,
     Iterator,
@@ -15,12 +17,13 @@ from collections.abc import (
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial, wraps
 from time import time
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from dedup.record import PageRecord
-from dedup.stores import sqlite_tables
-from dedup.stores.base import StoreDownError, Texts
+from dedup.record import Claimed, PageRecord, Preferred, Released
+from dedup.stores import sqlite_tables, tables
+from dedup.stores.base import Commit, StoreDownError, Texts
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile
@@ -38,6 +41,22 @@ _MAY_COME_BACK = {
 }
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _in_thread(
+    step: Callable[Concatenate["SqliteLog", P], T],
+) -> Callable[Concatenate["SqliteLog", P], Coroutine[Any, Any, T]]:
+    """Have a method be one step in the thread of its log.
+
+    A lock of others is given up after a while; a whole ledger takes the time that it needs.
+    """
+
+    @wraps(step)
+    async def run(self: "SqliteLog", /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self._run(partial(step, self, *arguments, **options))
+
+    return run
 
 
 class SqliteLog(Log):
@@ -64,60 +83,129 @@ class SqliteLog(Log):
 
     # Taking part.
 
-    async def open(self) -> Found | None:
-        return await self._run(self._open)
-
-    def _open(self) -> Found | None:
+    @_in_thread
+    def open(self) -> Found | None:
         if self._is_nowhere:
             return None
         with self._errors():
             file = self._connected()
             return Found(self._file.identity(file), sqlite_tables.somebody_shares(file, time()))
 
-    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
-        return await self._run(self._join, member, identity, reset)
-
-    def _join(self, member: Member, identity: Mapping[str, Any], reset: bool) -> Joined:
+    @_in_thread
+    def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
         self._identity = json.loads(json.dumps(identity, default=str))
+        job = member.job and tables.storable(member.job)
         with self._transaction() as file:
             now = time()
-            joined = sqlite_tables.join(
-                file, member, self._identity, reset=reset, now=now, lease_end=now + self.lease
+            resumed = tables.unfinished_crawl(file, job)
+            is_reset = reset and resumed is None and not sqlite_tables.somebody_shares(file, now)
+            if is_reset:
+                tables.clear(file)
+                tables.set_identity(file, self._identity)
+            last = sqlite_tables.last_position(file)
+            if resumed:
+                _, run, position = resumed
+            else:
+                run = sqlite_tables.run_of_those_who_share(file, now) or tables.new_run(file)
+                position = last
+            before, turn = sqlite_tables.crawl_and_turn(file, member.owner)
+            file.execute("DELETE FROM crawls WHERE id = ?", (before,))  # whose answer did not come
+            crawl = tables.insert_crawl(
+                file, member.spider, job, run=run, position=position, started=now
             )
-            self._check_identity(file, is_resumed=joined.is_resumed)
-            return joined
+            row = member.owner, crawl, now + self.lease, turn, last
+            file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
+            self._check_identity(file, is_resumed=resumed is not None)
+            return Joined(run, resumed is not None, is_reset, position)
 
     def _check_identity(self, file: sqlite3.Connection, *, is_resumed: bool = False) -> None:
         if self._identity is not None:
             there = self._file.identity(file)
             check_identity(self.name, there, self._identity, is_resumed=is_resumed)
 
-    async def exchange(self, request: Request) -> Answer:
-        return await self._run(self._exchange, request)
-
-    def _exchange(self, request: Request) -> Answer:
+    @_in_thread
+    def exchange(self, request: Request) -> Answer:
+        owner, run = request.owner, request.run
         with self._transaction() as file:
             self._check_identity(file)  # another process may have reset it, while this one slept
             now = time()
-            return sqlite_tables.exchange(file, request, now, now + self.lease)
+            crawl, turn = sqlite_tables.crawl_and_turn(file, owner)
+            if request.turn <= turn:
+                raise LedgerError(f"request {request.turn} came after request {turn}")
+            row = owner, crawl, now + self.lease, request.turn, request.seen
+            file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
+            if crawl is None:  # what it took part in is forgotten, and it goes on
+                query = "SELECT min(id) FROM crawls WHERE run = ?"
+                crawl = tables.value(file, query, run) or run
+            entries: list[Entry] = []
+            stored: list[Commit] = []
+            lost: list[int] = []
+            commits = [event.number for _, event in request.commits]
+            releases = [number for number, _ in request.releases]
+            claims = sqlite_tables.open_claims(file, owner, commits + releases)
+            for serial, event in request.commits:
+                claim = claims.pop((event.number, serial), None)
+                if claim is None:
+                    lost.append(serial)
+                    continue
+                stored.append(Commit(Claimed(claim.record, event.number), event, now))
+                entries.append(sqlite_tables.end(claim, now, event))
+            for name in request.releases:
+                if claim := claims.pop(name, None):
+                    entries.append(sqlite_tables.end(claim, now, Released(claim.position)))
+            entries += (
+                Entry(0, owner, 0, run, now, Preferred(number, key))
+                for number, key in request.preferred.items()
+            )
+            tables.insert_pages(file, stored, crawl)
+            tables.insert_duplicates(file, request.duplicates, crawl)
+            tables.note_seen(file, request.seen_again)
+            tables.note_preferred(file, request.preferred)
+            entries += (Entry(0, owner, n, run, now, claimed) for n, claimed in request.claims)
+            end = sqlite_tables.append(file, entries)
+            if end % sqlite_tables.EVENTS_BETWEEN_PRUNES < len(entries):
+                sqlite_tables.prune(file, now)
+            made = list(range(end - len(request.claims), end))
+            return Answer(sqlite_tables.entries_from(file, request.seen), made, lost)
 
-    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        return await self._run(self._expire, claims)
-
-    def _expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
+    @_in_thread
+    def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         with self._transaction() as file:
-            return sqlite_tables.expire(file, claims, time())
+            now = time()
+            ends, released = [], {}
+            for number, owner, serial in claims:
+                for data, left in file.execute(
+                    "SELECT entry, coalesce(lease, 0) - ? FROM claims "
+                    "LEFT JOIN owners ON owners.owner = claims.owner "
+                    "WHERE id = ? AND claims.owner = ? AND serial = ?",
+                    (now, number, owner, serial),
+                ):
+                    if left > 0:
+                        ends.append(left)
+                    else:
+                        claim = sqlite_tables.entry_of(number, data)
+                        released[number] = sqlite_tables.end(claim, now, Released(number))
+            sqlite_tables.append(file, list(released.values()))
+            return min(ends, default=math.inf)
 
-    async def leave(
+    @_in_thread
+    def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
-        await self._run(self._leave, owner, reason, report, texts)
-
-    def _leave(
-        self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
-    ) -> None:
         with self._transaction() as file:
-            sqlite_tables.leave(file, owner, reason, report, texts, time())
+            now = time()
+            query = "SELECT id, entry FROM claims WHERE owner = ? ORDER BY id"
+            claims = [sqlite_tables.entry_of(*row) for row in file.execute(query, (owner,))]
+            sqlite_tables.append(
+                file, [sqlite_tables.end(claim, now, Released(claim.position)) for claim in claims]
+            )
+            file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
+            crawl, _ = sqlite_tables.crawl_and_turn(file, owner)
+            if crawl is not None:  # else what it took part in is forgotten
+                tables.note_end(file, crawl, reason, now)
+                if report is not None:
+                    tables.insert_report(file, crawl, report)
+            tables.insert_texts(file, texts)
 
     async def close(self) -> None:
         if not self._is_closed:
@@ -152,11 +240,13 @@ class SqliteLog(Log):
                 with closing(self._file.read_only()) as file:
                     yield from sqlite_tables.snapshot(file, since)
 
-    async def entries(self, after: int) -> list[Entry]:
-        return await self._run(self._read, sqlite_tables.entries_after, after) or []
+    @_in_thread
+    def entries(self, after: int) -> list[Entry]:
+        return self._read(sqlite_tables.entries_after, after) or []
 
-    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return await self._run(self._read, sqlite_tables.pages, list(numbers)) or {}
+    @_in_thread
+    def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        return self._read(sqlite_tables.pages, list(numbers)) or {}
 
     def _read(self, query: Callable[..., T], *arguments: Any) -> T | None:
         """Return what a *query* finds, ``None`` if there is no file yet."""
@@ -168,10 +258,7 @@ class SqliteLog(Log):
     # The thread, and the file.
 
     async def _run(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Return what *step* does, in the thread.
-
-        A lock of others is given up after a while; a whole ledger takes the time that it needs.
-        """
+        """Return what *step* does, in the thread."""
         if self._is_closed:
             raise LedgerError(f"{self.name} is not used any more: it was closed")
         return await asyncio.wrap_future(self._thread.submit(step, *arguments))

@@ -21,7 +21,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
-from dedup.stores.known_pages import KnownPages
+from dedup.stores.known_pages import KnownPages, Replay
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
     LEASE,
@@ -32,7 +32,6 @@ from dedup.stores.log import (
     Member,
     Request,
 )
-from dedup.stores.log_client import Replay
 
 LOGS = {
     "memory": MemoryServer,

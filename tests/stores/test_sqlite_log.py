@@ -360,7 +360,7 @@ async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
 )
 async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
-    monkeypatch.setattr(sqlite_tables, "_EVENTS_BETWEEN_PRUNES", 3)
+    monkeypatch.setattr(sqlite_tables, "EVENTS_BETWEEN_PRUNES", 3)
     crawl_alone(shared.path, record(0), record(1))
     chooser = random.Random(seed)
     processes = [await shared.join() for _ in range(3)]
@@ -410,7 +410,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
 
 async def test_the_events_that_a_process_with_a_lease_has_not_seen_stay(shared, monkeypatch):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
-    monkeypatch.setattr(sqlite_tables, "_EVENTS_BETWEEN_PRUNES", 3)
+    monkeypatch.setattr(sqlite_tables, "EVENTS_BETWEEN_PRUNES", 3)
     slow, gone, fast = await shared.join(), await shared.join(SHORT), await shared.join()
     await slow.claim(record(0))
     await gone.exchange()

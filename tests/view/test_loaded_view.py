@@ -20,8 +20,7 @@ from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.stores import tables
 from dedup.stores.entries import Entry
-from dedup.stores.known_pages import KnownPages
-from dedup.stores.log_client import Replay
+from dedup.stores.known_pages import KnownPages, Replay
 from dedup.text import Document
 from dedup.view.view import View
 

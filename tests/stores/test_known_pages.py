@@ -1,4 +1,4 @@
-"""What is read of a log from its start, piece by piece."""
+"""What is read of a log from its start, piece by piece, and what is found then by URL."""
 
 import pytest
 
@@ -6,8 +6,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import known_pages
 from dedup.stores.entries import Entry, from_bytes, to_bytes
-from dedup.stores.known_pages import KnownPages, UrlTable
-from dedup.stores.log_client import Replay
+from dedup.stores.known_pages import KnownPages, Replay, UrlTable
 
 
 def entries(first, *events):
