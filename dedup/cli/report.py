@@ -12,7 +12,7 @@ from rich.text import Text
 from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
 from dedup.cli.options import add_json, check_new
 from dedup.cli.terminal import console, new_table, print_json, show_line
-from dedup.report import TextStore, write_html
+from dedup.report import TextStore, as_html, write_html
 from dedup.report.of_ledger import report_of_ledger
 from dedup.stores.reader import Crawl, LedgerReader
 from dedup.text import printable
@@ -138,9 +138,8 @@ def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
                 for copy in events.copies()
             )
             number = len({crawl.run for crawl in crawls}) if run is None else None
-            write_html(
-                report, texts, options.output, copies=copies, copies_in=ledger.name, crawls=number
-            )
+            html = as_html(report, texts, copies, copies_in=ledger.name, crawls=number)
+            write_html(options.output, html)
     output, pages = printable(str(options.output)), report.pages.judged
     print(f"{output}: {count_of(pages, 'page')}, {count_of(report.groups, 'group')}")
 

@@ -17,7 +17,6 @@ from dedup.rule import Kind, Verdict
 from dedup.scopes import host
 from dedup.text import from_utf8, readable_url, to_utf8
 
-_ROWS_WAITING = 500
 _BUCKETS = 60
 _NAMES_SHOWN, _HOSTS_SHOWN = 50, 1000
 _REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
@@ -25,18 +24,13 @@ _COPIES_SHOWN = 20
 _FIELDS_SHOWN = 10
 _LONGEST_TITLE = 200
 
-# By table. Texts come as bytes, since a URL may have surrogates, which SQLite refuses.
-_TEXTS = {
-    "pages": ("kind", "url", "original", "preferred", "host", "pattern", "versions_of", "name"),
-    "differences": ("url", "original", "field", "one", "other"),
-    "bulk.stored": ("url",),
-    "bulk.judged": (),
-}
-_OTHERS = {
-    "pages": ("distance", "tokens", "title", "headline"),
-    "differences": ("page",),
-    "bulk.stored": ("sequences",),
-    "bulk.judged": ("page", "sequences"),
+# Of each table, those with texts come first.
+_COLUMNS = {
+    "pages": "kind, url, original, preferred, host, pattern, versions_of, name, distance, tokens, "
+    "title, headline",
+    "differences": "url, original, field, one, other, page",
+    "bulk.stored": "url, sequences",
+    "bulk.judged": "page, sequences",
 }
 # Sequences take most of the room. A file for which the disk is too full cannot be read any more.
 _BULK = "bulk."
@@ -84,14 +78,15 @@ def readable(url: str) -> str | None:
     return None if shown == url else shown
 
 
-class _Tables:
-    """The tables, in temporary files of SQLite, which the process deletes: they take no memory.
+class PageEvents:
+    """The pages of a crawl in the order in which they were judged.
 
+    They are in temporary files of SQLite, which the process deletes: they take no memory.
     SQLITE_TMPDIR or TMPDIR says where these are. Raises sqlite3.Error if they cannot be used.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TEXTS}
+        self._different = 0
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
 
@@ -103,59 +98,41 @@ class _Tables:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("ATTACH '' AS bulk")
         database.execute("PRAGMA bulk.journal_mode = OFF")
-        for table, texts in _TEXTS.items():
-            columns = ", ".join((*texts, *_OTHERS[table]))
+        for table, columns in _COLUMNS.items():
             database.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {columns})")
         database.execute("CREATE INDEX bulk.by_page ON judged (page)")
         database.execute("CREATE INDEX by_url ON pages (url)")
         database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return database
 
-    def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> None:
+    def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> int | None:
+        """Add a row, and return its number; ``None`` where there is no room for sequences.
+
+        Texts come as bytes, since a URL may have surrogates, which SQLite refuses.
+        """
+        if table.startswith(_BULK) and not self.has_sequences:
+            return None
+        values = ", ".join(["NULL"] + ["CAST(? AS TEXT)"] * len(texts) + ["?"] * len(others))
         encoded = (text if text is None else to_utf8(text) for text in texts)
-        self._waiting[table].append((*encoded, *others))
-        if len(self._waiting[table]) >= _ROWS_WAITING:
-            self._flush()
-
-    def _flush(self) -> None:
-        for table, rows in self._waiting.items():
-            if rows:
-                self._waiting[table] = []
-                texts, others = len(_TEXTS[table]), len(_OTHERS[table])
-                values = ", ".join(["NULL"] + ["CAST(? AS TEXT)"] * texts + ["?"] * others)
-                if self.has_sequences or not table.startswith(_BULK):
-                    self._write(table, f"INSERT INTO {table} VALUES ({values})", rows)
-
-    def _write(self, table: str, insert: str, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
-            self._database.execute("BEGIN")
-            self._database.executemany(insert, rows)
-            self._database.execute("COMMIT")
+            return self._database.execute(
+                f"INSERT INTO {table} VALUES ({values})", (*encoded, *others)
+            ).lastrowid
         except sqlite3.OperationalError:
             if not table.startswith(_BULK):
                 raise
             self.has_sequences = False
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+            return None
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return list(self.query(query, *values))
 
     def query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        self._flush()
         yield from self._database.execute(query, values)
 
     def close(self) -> None:
         if "_database" in vars(self):
             self._database.close()
-
-
-class PageEvents(_Tables):
-    """The pages of a crawl in the order in which they were judged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pages = self._different = 0
 
     def add(
         self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
@@ -168,14 +145,13 @@ class PageEvents(_Tables):
             url_pattern(url), without_version(url),
             shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
-        self._insert(
+        number = self._insert(
             "pages", texts, verdict.distance, page.record.tokens if page else None,
             evidence.title or None if evidence else None,
             evidence.headline or None if evidence else None,
         )  # fmt: skip
-        self._pages += 1
         if sequences:
-            self._insert("bulk.judged", (), self._pages, sequences.to_bytes())
+            self._insert("bulk.judged", (), number, sequences.to_bytes())
 
     def add_stored(self, url: str, sequences: Sequences) -> None:
         """Take note that a text with these *sequences* is stored for *url*."""

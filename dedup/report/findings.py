@@ -7,8 +7,8 @@ from typing import Any
 
 from dedup.report.charts import numbered, threshold_of
 from dedup.report.report import Report
-from dedup.report.sample import priority
 from dedup.report.templating import cut_url, messages
+from dedup.report.texts import priority
 from dedup.text import printable
 from dedup.units import Count, format_seconds
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from filelock import FileLock
 
-from dedup.atomic_file import replacing
 from dedup.report import templating
 from dedup.report.report import Report
 
@@ -88,10 +87,8 @@ def add_to_index(report: Report, path: Path) -> Path:
                 file.write(b"\n")  # after a line that a kill tore
             file.write(json.dumps(crawl).encode() + b"\n")
         crawls = list(_crawls(folder / _CRAWLS, crawl))[-_SHOWN:]
-        page = folder / INDEX
-        with replacing(page) as file:
-            file.write(_as_html(crawls, folder).encode("utf-8", "replace"))
-    return page
+        templating.write_html(folder / INDEX, _as_html(crawls, folder))
+    return folder / INDEX
 
 
 def _crawls(path: Path, names: Iterable[str]) -> Iterator[dict[str, Any]]:

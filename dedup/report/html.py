@@ -1,12 +1,10 @@
 """The report, and the texts behind it, as one HTML file that needs no network."""
 
 import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from time import monotonic
 from typing import Any
 
-from dedup.atomic_file import replacing
 from dedup.diff import word_diff
 from dedup.limits import shorten
 from dedup.lost_text import LostText
@@ -15,8 +13,7 @@ from dedup.report.charts import charts, shares, threshold_of
 from dedup.report.events import Copy
 from dedup.report.findings import findings
 from dedup.report.report import Report
-from dedup.report.sample import priority
-from dedup.report.texts import TextStore
+from dedup.report.texts import TextStore, priority
 from dedup.text import printable
 
 _BYTES = 1_900_000
@@ -79,19 +76,11 @@ class _Diffs:
         return len(self.parts) - 1
 
 
-def write_html(report: Report, texts: TextStore, path: Path, **others: Any) -> None:
-    """Write *report* to *path*; *others* are those of `as_html`. Raises OSError."""
-    content = as_html(report, texts, **others)
-    with replacing(path) as file:
-        # Surrogates cannot be encoded: a URL may hold one.
-        file.write(content.encode("utf-8", "replace"))
-
-
 def as_html(
     report: Report,
     texts: TextStore,
+    copies: Iterable[Copy],
     *,
-    copies: Iterable[Copy] | None = None,
     copies_in: str = "",
     crawls: int | None = None,
     index: str = "",
@@ -99,13 +88,13 @@ def as_html(
     """Return *report* as HTML.
 
     *texts* are those of the pages whose differences can be shown; *copies* all duplicates, those
-    first that are shown where not all can be: by default those that the report names; *copies_in*
-    the name of the file that has them; *crawls*: how many the report is of, if it is of a ledger;
-    *index*: the address of the page of all reports.
+    first that are shown where not all can be; *copies_in* the name of the file that has them;
+    *crawls*: how many the report is of, if it is of a ledger; *index*: the address of the page of
+    all reports.
     """
     diffs, text = _Diffs(texts), report.dropped_text
     near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
-    groups, left_out = _groups(_copies_of(report) if copies is None else copies, diffs)
+    groups, left_out = _groups(copies, diffs)
     sizes = {group.original: group.duplicates for group in report.largest_groups}
     for group in groups:
         group["count"] = max(group["count"], sizes.get(group["url"], 0))
@@ -140,12 +129,6 @@ def as_html(
             },
         },
     )
-
-
-def _copies_of(report: Report) -> Iterator[Copy]:
-    for group in report.largest_groups:
-        for copy in group.first:
-            yield Copy(group.original, copy.url, copy.verdict, copy.distance, copy.title)
 
 
 def _groups(copies: Iterable[Copy], diffs: _Diffs) -> tuple[list[dict[str, Any]], int]:

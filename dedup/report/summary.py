@@ -16,10 +16,9 @@ from dedup.record import PageRecord
 from dedup.report.counts import COUNTER_OF, Quantiles, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.item_differences import Differences
+from dedup.report.kept_pages import KeptPages
 from dedup.report.losses import Losses
 from dedup.report.report import Report
-from dedup.report.sample import KeptPages
-from dedup.report.second_look import chinese_scripts, near_misses, second_opinion
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import StoreState
@@ -234,14 +233,12 @@ class Summary:
             if detector is not None:
                 threshold = self.settings.get("DEDUP_MAX_DISTANCE")
                 with self._figures_only:
-                    figures |= near_misses(self.kept, detector, threshold)
+                    figures |= self.kept.near_misses(detector, threshold)
         if self.texts is not None and detector is not None:
-            for name, look in (
-                ("second_opinion", second_opinion),
-                ("chinese_scripts", chinese_scripts),
-            ):
-                with self._figures_only:
-                    figures[name] = look(self.kept, detector, self.texts)
+            with self._figures_only:
+                figures["second_opinion"] = self.kept.second_opinion(detector, self.texts)
+            with self._figures_only:
+                figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
         if self.losses is not None and self.events.has_sequences:
             with self._figures_only:
                 text = figures["dropped_text"] = self.losses.result(self.events)

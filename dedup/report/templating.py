@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from dedup.atomic_file import replacing
 from dedup.text import printable, readable_url
 from dedup.units import Count, format_bytes, format_seconds
 
@@ -24,6 +25,13 @@ _LANGUAGES = ("en", "zh")
 def render(name: str, values: Mapping[str, Any]) -> str:
     """Return the template *name* filled with *values*, all of which are escaped."""
     return _environment().get_template(name).render(values)
+
+
+def write_html(path: Path, content: str) -> None:
+    """Write a page of HTML to *path*. Raises OSError."""
+    with replacing(path) as file:
+        # Surrogates cannot be encoded: a URL may hold one.
+        file.write(content.encode("utf-8", "replace"))
 
 
 def read_template(name: str) -> str:

@@ -8,10 +8,11 @@ from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
 
+import xxhash
+
 from dedup.limits import LONGEST_TEXT, shorten
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
 from dedup.text import from_utf8, to_utf8
 
@@ -19,6 +20,11 @@ logger = get_logger(__name__)
 
 # As long as half of the room is left, and later.
 _MOST_COPIES, _LEAST_COPIES = 20, 3
+
+
+def priority(key: str) -> int:
+    """Return 64 bits that are as good as random, and equal in every crawl."""
+    return xxhash.xxh3_64_intdigest(to_utf8(key))
 
 
 class TextStore:

@@ -11,12 +11,12 @@ from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.findings import findings, is_alarm, lines_of
 from dedup.report.folder import INDEX, add_to_index, write_json
-from dedup.report.html import write_html
+from dedup.report.html import as_html
 from dedup.report.losses import Losses
 from dedup.report.report import Report
-from dedup.report.second_look import fetch_near_misses
 from dedup.report.summary import Summary
 from dedup.report.table import as_text, log_width
+from dedup.report.templating import write_html
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -72,7 +72,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         await checkpoints.finish()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
-        await fetch_near_misses(summary.kept, detector)
+        await summary.kept.fetch_near_misses(detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
         report = summary.finish(detector, plugin.pages.nbytes, checkpoints.state, spider=name)
@@ -95,10 +95,9 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
             page, beside = path.with_suffix(".html"), None
             with step("the copies"):
                 beside = summary.events.write_copies(path.with_suffix(".copies.jsonl"))
-            write_html(
-                report, texts, page, copies=summary.events.copies(),
-                copies_in=beside.name if beside else "", index=INDEX,
-            )  # fmt: skip
+            name = beside.name if beside else ""
+            copies = summary.events.copies()
+            write_html(page, as_html(report, texts, copies, copies_in=name, index=INDEX))
             lines[-1] = f"The report: {printable(str(page), None)}"
             with step("the page of all reports"):
                 add_to_index(report, page)

@@ -7,9 +7,10 @@ import pytest
 from cases import each
 from report_of import SETTINGS, changed, names, nearest, report_of, stage
 
+from dedup.report import as_html
+from dedup.report.events import Copy
 from dedup.report.findings import findings, lines_of
-from dedup.report.html import as_html
-from dedup.report.sample import priority
+from dedup.report.texts import priority
 from dedup.url_advice import url_advice
 
 EMPTY = report_of([])
@@ -215,7 +216,12 @@ def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_s
     assert re.search(r"\d", str(found))
     ast.parse(found.setting)
     assert setting in (None, found.setting)
-    html = as_html(report, open_store(0))
+    copies = (
+        Copy(group.original, copy.url, copy.verdict, copy.distance)
+        for group in report.largest_groups
+        for copy in group.first
+    )
+    html = as_html(report, open_store(0), copies)
     assert f'href="#{anchor}"' in html
     assert f'id="{anchor}"' in html
     assert html.count('id="setting-') == bool(found.setting)
@@ -231,7 +237,7 @@ def test_a_report_that_has_it_not_does_not_say_so(name, number):
 
 def test_an_empty_crawl_has_no_findings(open_store):
     assert findings(EMPTY) == []
-    assert 'id="findings"' not in as_html(EMPTY, open_store(0))
+    assert 'id="findings"' not in as_html(EMPTY, open_store(0), ())
 
 
 def test_a_valley_below_the_threshold_is_the_setting():

@@ -9,7 +9,7 @@ from texts import article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.report import Report, Summary, write_html
+from dedup.report import Report, Summary, as_html
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
@@ -58,13 +58,13 @@ def test_its_json_is_the_documented_one():
     assert report_of_a_crawl() == json.loads(EXAMPLE)
 
 
-def test_it_is_read_back_from_its_json(tmp_path, open_store):
+def test_it_is_read_back_from_its_json(open_store):
     report = Report.from_json(json.loads(EXAMPLE))
     assert (report, report.pages.judged) == (report_of_a_crawl(), 18)
-    write_html(report, open_store(0), tmp_path / "report.html")
+    as_html(report, open_store(0), ())
 
 
-def test_one_of_an_older_version_is_read_and_shown(tmp_path, open_store):
+def test_one_of_an_older_version_is_read_and_shown(open_store):
     old = json.loads(EXAMPLE)
     later = (
         "dropped_text",
@@ -79,7 +79,7 @@ def test_one_of_an_older_version_is_read_and_shown(tmp_path, open_store):
         del old[key]
     report = Report.from_json(old)
     assert (report.dropped_text, report.titles, report.weak) == (None, None, {})
-    write_html(report, open_store(0), tmp_path / "report.html")
+    as_html(report, open_store(0), ())
 
 
 def test_every_key_is_documented():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from report_of import exact, near, new, page
 
-from dedup.report.sample import priority
+from dedup.report.texts import priority
 
 
 def kept(store, urls):

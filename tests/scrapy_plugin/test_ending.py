@@ -91,7 +91,7 @@ def test_a_crawl_that_met_no_page_leaves_the_reports_and_says_so(paths):
 FAULTS = {
     "dedup.report.events.PageEvents.add": ((2, "finished", True, 0), [".html", ".json"]),
     "dedup.report.counts.Quantiles.add": ((2, "finished", True, 3), ALL),
-    "dedup.report.sample.Sample.add": ((2, "finished", True, 0), ALL),
+    "dedup.report.kept_pages.Sample.add": ((2, "finished", True, 0), ALL),
     "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
@@ -127,7 +127,7 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
 
 ONLY_FOR_REPORTS = (
     "dedup.url_advice.Contents.__init__",
-    "dedup.report.sample.Sample.add",
+    "dedup.report.kept_pages.Sample.add",
     "dedup.neighbours.Neighbours.of",
     "dedup.report.texts.TextStore._put",
 )
