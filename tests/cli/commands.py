@@ -1,5 +1,8 @@
 """The command, run as people and programs run it."""
 
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+
 from dedup.cli import main
 
 
@@ -10,12 +13,16 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def read_terminal(control):
-    """All that is written to a terminal until nobody has it open; *control* is closed."""
-    shown = b""
-    with open(control, "rb", buffering=0) as output:
-        while True:
-            try:
-                shown += output.read(65536)
-            except OSError:  # that is how a terminal ends
-                return shown
+class Terminal(StringIO):
+    """A terminal, and all that was written to it."""
+
+    def isatty(self):
+        return True
+
+
+def run_into(output, *arguments, errors=None):
+    """The exit code of the command that writes into the file *output*, and what it says."""
+    errors = errors or StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        code = main([str(argument) for argument in arguments])
+    return code, errors.getvalue()

@@ -1,22 +1,18 @@
 import argparse
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import time
 from importlib import import_module
 
 import pytest
 from cases import each
-from commands import run
+from commands import run, run_into
 from labelled import WORDS, write
 from scrapy.settings import Settings
 from texts import ENGLISH, article, edited, page
 
 from dedup.cli import COMMANDS, main
-from dedup.cli.terminal import diff
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
 from dedup.rule import SHORT
@@ -67,19 +63,14 @@ def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypat
     assert (code, out.splitlines()[1].split()[:3]) == (0, ["news", "own", "0"])
 
 
-def test_thresholds_are_swept(collection, capsys):
-    code, out, _ = run(
-        capsys, "evaluate", collection, "--method", "simhash", "shingling", "--sweep"
-    )  # fmt: skip
+def test_thresholds_are_swept_and_shown_by_the_parameter_that_is(collection, capsys):
+    methods = "simhash", "shingling", "keywords"
+    code, out, _ = run(capsys, "evaluate", collection, "--method", *methods, "--sweep")
     assert code == 0
-    rows = [line.split() for line in out.splitlines()[1:]]
-    assert [row[1:3] for row in rows[:17]] == [["simhash", str(distance)] for distance in range(17)]
-    assert rows[17][1] == "shingling"
-
-
-def test_thresholds_are_shown_by_the_parameter_that_is_swept(collection, capsys):
-    _, out, _ = run(capsys, "evaluate", collection, "--method", "keywords", "--sweep")
-    assert [line.split()[2] for line in out.splitlines()[1:3]] == ["2", "4"]
+    rows = [line.split()[1:3] for line in out.splitlines()[1:]]
+    assert rows[:17] == [["simhash", str(distance)] for distance in range(17)]
+    assert rows[17][0] == "shingling"
+    assert [value for name, value in rows if name == "keywords"][:2] == ["2", "4"]
 
 
 def test_collections_of_one_name_are_told_apart(tmp_path, capsys):
@@ -119,13 +110,6 @@ def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
     assert "pair" not in run(capsys, "evaluate", collection, "--method", "exact")[1]
     assert "word29 [-word30-] {+changed+} word31" in out.replace("\n", " ")
     assert "again | edited" not in out
-
-
-def test_a_diff_leaves_out_what_is_long_and_equal():
-    text = diff("a b " + "same " * 40 + "c", "a " + "same " * 40 + "d c").plain.split()
-    assert text == [
-        "a", "[-b-]", *["same"] * 8, "...", "24", "words", "...", *["same"] * 8, "{+d+}", "c",
-    ]  # fmt: skip
 
 
 LEXICON = ["evaluate", "--lexicon", "-o", "new"]
@@ -276,40 +260,35 @@ def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
     assert "\ud800" not in out
 
 
-def test_the_differences_of_any_texts_are_shown():
-    assert diff("我们在北京大学", "我们在上海大学").plain == "我们在[-北京-]{+上海+}大学"
-    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+}"
-
-
-# Where output is written at once, there is nothing to be written at the end.
-BUFFERED = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
-
-
-def command(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "dedup", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 @pytest.mark.slow
-def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
-    for name in ("one.txt", "other.txt"):
-        (tmp_path / name).write_text("some words")
-    arguments = [f"{tmp_path}/{name}" for name in ("one.txt", "other.txt", "lexicon")]
-    arguments.insert(2, "-o")
-    lexicon = [sys.executable, "-m", "dedup", "evaluate", "--lexicon", *arguments]
-    for redirected, code, message in [
-        (">/dev/full", 2, "dedup evaluate: [Errno 28] No space left on device\n"),
+@pytest.mark.parametrize(
+    ("redirected", "code", "message"),
+    [
+        (">/dev/full", 2, "dedup scan: [Errno 28] No space left on device\n"),
+        ("| true", 0, ""),  # a reader that stops reading
         (">&-", 0, ""),  # closed by who called
-    ]:
-        shell = ["sh", "-c", f'"$@" {redirected}', "sh", *lexicon]
-        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60, env=BUFFERED)
-        (tmp_path / "lexicon").unlink()
-        assert (done.returncode, done.stderr) == (code, message)
+    ],
+)
+def test_output_that_cannot_be_written_is_an_error_of_one_line(redirected, code, message):
+    """And Python complains of nothing when it ends."""
+    command = [sys.executable, "-m", "dedup", "scan", "--help"]
+    script = f'"$@" {redirected}; echo "${{PIPESTATUS[0]}}" >&2'
+    shell = ["bash", "-c", script, "bash", *command]
+    # Where output is written at once, there is nothing to be written at the end.
+    buffered = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60, env=buffered)
+    assert done.stderr == f"{message}{code}\n"
+
+
+@each("arguments", [(), ("--print-completion", "bash"), ("methods",)])
+def test_whatever_is_shown_may_not_be_written(arguments):
+    with open("/dev/full", "w") as full:
+        code, err = run_into(full, *arguments)
+    assert (code, err.count("\n"), "No space left on device" in err) == (2, 1, True)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as broken:
+        assert run_into(broken, *arguments) == (0, "")
 
 
 @each("name", ["", *COMMANDS])
@@ -321,64 +300,20 @@ def test_help_is_there_with_examples(name, capsys):
     assert not name or f"examples:\n  dedup {name}" in captured.out
 
 
-def test_the_command_tells_its_version():
-    with command("--version") as process:
-        assert process.communicate(timeout=60)[0].startswith("scrapy-dedup ")
+def test_the_command_tells_its_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("scrapy-dedup ")
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_without_a_traceback(tmp_path):
-    pages = {f"page{number}": f"{WORDS} {number} " * 200 for number in range(400)}
-    folder = write(tmp_path / "large", pages, [])
-    with command("evaluate", folder, "--method", "all", "--sweep") as process:
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+def test_too_little_memory_is_an_error_without_a_traceback(tmp_path, capsys, monkeypatch):
+    def too_large(*_):
+        raise MemoryError
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", [(), ("--help",), ("scan", "--help"), ("--print-completion", "bash")]
-)
-def test_what_the_command_says_of_itself_may_not_be_written_either(arguments):
-    called = [sys.executable, "-m", "dedup", *arguments]
-    for redirected, codes, message in [
-        (">/dev/full", "2", r"dedup( scan)?: \[Errno 28\] No space left on device\n"),
-        ("| true", "0", ""),
-    ]:
-        shell = ["bash", "-c", f'"$@" {redirected}; echo "${{PIPESTATUS[0]}}"', "bash", *called]
-        done = subprocess.run(shell, capture_output=True, text=True, timeout=60, env=BUFFERED)
-        assert done.stdout == f"{codes}\n"
-        assert re.fullmatch(message, done.stderr)
-
-
-@pytest.mark.slow
-def test_a_reader_that_stops_reading_is_no_error(collection):
-    with command("evaluate", collection, "--errors", 1, env=BUFFERED) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(60) == 0
-
-
-@pytest.mark.slow
-def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
-    path = tmp_path / "zeros.txt"
-    with path.open("wb") as file:
-        file.truncate(1 << 30)  # takes no room on the disk
-    code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20));"
-        "from dedup.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, "evaluate", "--lexicon", path, "-o", tmp_path / "lexicon.gz"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )
-    assert (run.returncode, run.stderr) == (2, "dedup evaluate: out of memory\n")
-    assert [each.name for each in tmp_path.iterdir()] == ["zeros.txt"]
+    monkeypatch.setattr("dedup.cli.evaluate.count_terms", too_large)
+    asked = ("evaluate", "--lexicon", tmp_path / "in.txt", "-o", tmp_path / "lexicon.gz")
+    assert run(capsys, *asked) == (2, "", "dedup evaluate: out of memory\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_command_the_commands_are_shown(capsys):

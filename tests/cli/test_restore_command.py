@@ -3,13 +3,10 @@
 import json
 import os
 import pty
-import subprocess
-import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from commands import run
+from commands import run, run_into
 from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
@@ -145,36 +142,29 @@ def test_values_of_any_kind_survive(dropped, tmp_path, capsys):
     assert "铁路" in out
 
 
-def dedup(*arguments, **options):
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "dedup", *map(str, arguments)]
-    return subprocess.run(command, env=environment, timeout=60, check=True, **options)
-
-
-@pytest.mark.slow
 def test_no_page_counts_as_stored_whose_items_go_nowhere(crawled, dropped):
     ledger = crawled[0] / "pages.sqlite"
     before = ledger.read_bytes()
-    for stdout, terminal in ((subprocess.DEVNULL, None), pty.openpty()):
-        with pytest.raises(subprocess.CalledProcessError) as failed:
-            dedup("restore", dropped, "--ledger", ledger, stdout=stdout, stderr=subprocess.PIPE)
-        assert failed.value.returncode == 2
-        assert b"--ledger takes the items for stored: write them to a file" in failed.value.stderr
-        if terminal:
-            os.close(stdout), os.close(terminal)
+    control, terminal = pty.openpty()
+    for output in (os.devnull, terminal):
+        with open(output, "w") as file:
+            code, err = run_into(file, "restore", dropped, "--ledger", ledger)
+        told = "--ledger takes the items for stored: write them to a file"
+        assert (code, told in err) == (2, True)
+    os.close(control)
     assert ledger.read_bytes() == before
-    done = dedup("restore", dropped, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert done.stderr.startswith(b"3 of 3 items restored (")
+    with open(os.devnull, "w") as file:
+        code, err = run_into(file, "restore", dropped)
+    assert (code, err.partition(" (")[0]) == (0, "3 of 3 items restored")
 
 
-@pytest.mark.slow
 def test_a_line_that_a_kill_tore_in_the_feed_swallows_no_restored_item(dropped, tmp_path):
     feed = tmp_path / "pages.jsonl"
     for begin in ("", '{"url": "http://whole"}\n', '{"url": "http://to'):
         feed.write_text(begin)
         with feed.open("a") as file:
-            dedup("restore", dropped, "--group", "x", stdout=file, stderr=subprocess.DEVNULL)
-            dedup("restore", dropped, stdout=file, stderr=subprocess.DEVNULL)
+            assert run_into(file, "restore", dropped, "--group", "x")[0] == 0
+            assert run_into(file, "restore", dropped)[0] == 0
         lines = feed.read_text().removeprefix(begin).lstrip("\n").splitlines()
         assert [json.loads(line) for line in lines] == [d["item"] for d in lines_of(dropped)]
         assert feed.read_text()[len(begin) :][:1] == ("\n" if begin.endswith("to") else "{")
@@ -297,12 +287,9 @@ def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_dis
     ledger = crawled[0] / "pages.sqlite"
     big = [line | {"item": {"text": "x" * 500_000}} for line in lines_of(dropped)]
     path = written(crawled[0] / "big.jsonl", *big)
-    command = "restore", path, "--ledger", ledger
-    full = pytest.raises(subprocess.CalledProcessError)
-    with (small_disk / "pages.jsonl").open("ab") as output, full as failed:
-        dedup(*command, stdout=output, stderr=subprocess.PIPE)
-    assert failed.value.returncode == 2
-    assert b"No space" in failed.value.stderr
+    with (small_disk / "pages.jsonl").open("a") as output:
+        code, err = run_into(output, "restore", path, "--ledger", ledger)
+    assert (code, "No space" in err) == (2, True)
     with LedgerReader(ledger) as reader:
         assert len(reader.crawls()) == 1
         assert reader.counts()["matches"] == 3

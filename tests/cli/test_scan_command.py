@@ -2,16 +2,16 @@
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 
 import pytest
 from cases import each
 from collections_on_disk import NAMES, warc_page, write, write_warc
-from commands import read_terminal, run
+from commands import Terminal, run, run_into
 from texts import article, edited, page
 
 from dedup.records import Fields, RecordError, format_of
@@ -103,12 +103,10 @@ def test_links_in_a_folder_are_left_out_and_counted(linked, tmp_path, capsys):
     assert (code, err) == (0, "")
     assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
     assert "links, left out 6" in [" ".join(line.split()) for line in out.split("\n")]
-
-
-def test_the_folder_that_is_named_may_be_a_link(linked, tmp_path, capsys):
+    # That which is named may be one.
     (tmp_path / "current").symlink_to(linked)
-    assert run(capsys, "scan", tmp_path / "current", "-o", tmp_path / "unique")[0] == 0
-    assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
+    assert run(capsys, "scan", tmp_path / "current", "-o", tmp_path / "same")[0] == 0
+    assert contents(tmp_path / "same") == contents(tmp_path / "unique")
 
 
 def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
@@ -259,10 +257,12 @@ def test_wrong_input_gets_one_line_and_writes_nothing(inputs, capsys, arguments,
     assert not (inputs / "new").exists()
 
 
-def test_fields_that_exclude_each_other_are_refused(pages, capsys):
-    with pytest.raises(SystemExit) as end:
-        run(capsys, "scan", pages, "-o", "b.jsonl", "--text-field", "a", "--html-field", "b")
-    assert end.value.code == 2
+@each("fields", [("text", "html"), ("text", "record"), ("html", "record")])
+def test_fields_that_exclude_each_other_are_refused(pages, capsys, fields):
+    options = (word for name in fields for word in (f"--{name}-field", "a"))
+    with pytest.raises(SystemExit, match="2"):
+        run(capsys, "scan", pages, "-o", "b.jsonl", *options)
+    assert "not allowed with argument" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch):
@@ -277,23 +277,31 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
     assert contents(tmp_path) == before
 
 
-def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
-    pages, tmp_path, capsys, monkeypatch
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("pages.jsonl", "has changed while it was read; scan it again"),
+        ("b.jsonl", "was created by another process meanwhile"),
+    ],
+)
+def test_what_another_process_writes_meanwhile_stays_alone(
+    pages, tmp_path, capsys, monkeypatch, changed, message
 ):
     from dedup.cli import scan
 
-    write_clusters = scan.write_clusters
+    write_clusters, line = scan.write_clusters, b'\n{"text": "one more"}\n'
 
     def and_change(*arguments):
-        with pages.open("a") as file:
-            file.write('\n{"text": "one more"}\n')
+        with (tmp_path / changed).open("ab") as file:
+            file.write(line)
         return write_clusters(*arguments)
 
     monkeypatch.setattr(scan, "write_clusters", and_change)
-    output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
-    code, _, err = run(capsys, "scan", pages, "-o", output, "--clusters", clusters)
-    assert (code, err) == (2, f"dedup scan: {pages} has changed while it was read; scan it again\n")
-    assert list(contents(tmp_path)) == ["pages.jsonl"]
+    before = contents(tmp_path)
+    arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "clusters")
+    told = f"dedup scan: {tmp_path / changed} {message}\n"
+    assert run(capsys, "scan", pages, *arguments) == (2, "", told)
+    assert contents(tmp_path) == before | {changed: before.get(changed, b"") + line}
 
 
 def test_a_file_is_no_cluster_of_spark(capsys):
@@ -303,50 +311,19 @@ def test_a_file_is_no_cluster_of_spark(capsys):
     assert error in capsys.readouterr().err
 
 
-def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
-    from dedup.cli import scan
-
-    output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
-    write_clusters = scan.write_clusters
-
-    def and_make(*arguments):
-        output.write_text("of another")
-        return write_clusters(*arguments)
-
-    monkeypatch.setattr(scan, "write_clusters", and_make)
-    arguments = ("scan", pages, "-o", output, "--clusters", clusters)
-    message = f"dedup scan: {output} was created by another process meanwhile\n"
-    assert run(capsys, *arguments) == (2, "", message)
-    assert output.read_text() == "of another"
-
-
-def shown_on_a_terminal(columns, *arguments):
-    """What a command shows on a terminal so wide, and on the standard output."""
-    control, terminal = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "dedup", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
-    ) as process:  # fmt: skip
-        os.close(terminal)
-        out, shown = process.stdout.read(), read_terminal(control)
-    assert process.returncode == 0
-    return shown, out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", NAMES.values(), ids=NAMES)
-def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, suffix):
-    path = write(tmp_path / suffix, TEXTS)
-    shown, out = shown_on_a_terminal(
-        80, "scan", path, "-o", tmp_path / f"new-{suffix}", "--workers", 1
-    )
-    assert b"\x1b" not in out
-    counted, _, rest = shown.rpartition(b"100%")
-    assert b"reading" in counted
-    assert b"writing" in counted
-    assert b"0:00:00" in rest
-    assert b"\x1b[2K" in rest  # as the line is erased
+def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, monkeypatch, suffix):
+    monkeypatch.setenv("TERM", "xterm")
+    path, out = write(tmp_path / suffix, TEXTS), StringIO()
+    asked = "scan", path, "-o", tmp_path / f"new-{suffix}", "--workers", 1
+    code, shown = run_into(out, *asked, errors=Terminal())
+    assert (code, "\x1b" in out.getvalue()) == (0, False)
+    counted, _, rest = shown.rpartition("100%")
+    assert "reading" in counted
+    assert "writing" in counted
+    assert "0:00:00" in rest
+    assert "\x1b[2K" in rest  # as the line is erased
 
 
 @pytest.mark.slow

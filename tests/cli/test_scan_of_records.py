@@ -47,23 +47,17 @@ def scanned(path, *arguments):
     return code, [json.loads(line)["name"] for line in lines]
 
 
-def test_records_are_judged_as_their_texts_are(tmp_path):
-    assert scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS))) == (0, KEPT)
-
-
-def test_nobody_knows_how_much_text_is_lost(tmp_path, capsys):
-    scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS)), "--json")
+def test_records_are_judged_as_their_texts_are(tmp_path, capsys):
+    assert scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS)), "--json") == (0, KEPT)
+    # Nobody knows how much text is lost.
     assert json.loads(capsys.readouterr().out)["lost_text"] is None
 
 
-def test_an_item_without_a_record_is_kept(tmp_path):
+def test_an_item_without_a_record_is_kept_unless_none_has_one(tmp_path, capsys):
     records = records_of(TEXTS)
     records[1] = records[3] = None
     records[5] = ""
     assert scanned(write(tmp_path / "pages.jsonl", records)) == (0, [0, 1, 3, 4, 5, 6])
-
-
-def test_if_none_has_the_field_that_is_said(tmp_path, capsys):
     assert scanned(write(tmp_path / "pages.jsonl", [None] * 3))[0] == 2
     assert "has the field 'dedup_record'; --record-field names another" in capsys.readouterr().err
 
@@ -136,14 +130,6 @@ def test_tables_of_parquet_may_have_records_as_structs_or_as_json(tmp_path):
         command = ["scan", path, "-o", out, "--record-field", "dedup_record"]
         assert main(list(map(str, command))) == 0
         assert parquet.read_table(out)["name"].to_pylist() == KEPT
-
-
-@pytest.mark.parametrize("arguments", [["--text-field", "text"], ["--html-field", "html"]])
-def test_records_exclude_texts(tmp_path, capsys, arguments):
-    path = write(tmp_path / "pages.jsonl", records_of(TEXTS))
-    with pytest.raises(SystemExit):
-        scanned(path, *arguments)
-    assert "not allowed with argument" in capsys.readouterr().err
 
 
 def test_sketches_are_for_texts(tmp_path, capsys):

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 
 import pytest
@@ -85,28 +84,19 @@ def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path,
         assert other.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.slow
-def test_ctrl_c_leaves_what_was_read(tmp_path):
-    path = write(tmp_path / "a.jsonl", [article(n, 2_000) for n in range(300)] * 10)
-    for seconds in (0.5, 2, 5, 10):  # on a busy machine, nothing may be read so soon
-        folder = tmp_path / str(seconds)
-        folder.mkdir()
-        sketches, output = folder / "sketches", folder / "b.jsonl"
-        arguments = ["scan", path, "-o", output, "--sketches", sketches, "--workers", "1"]
-        with subprocess.Popen(
-            [sys.executable, "-m", "dedup", *map(str, arguments)], stderr=subprocess.PIPE, text=True
-        ) as scan:
-            while not sketches.exists():
-                time.sleep(0.05)
-            time.sleep(seconds)
-            scan.send_signal(signal.SIGINT)
-            _, err = scan.communicate(timeout=60)
-        told = f"{sketches} has what was read: the same command goes on\ninterrupted\n"
-        assert (scan.returncode, err) == (130, told)
-        assert not output.exists()
-        if count(sketches):
-            return
-    raise AssertionError("nothing was left of what was read")
+def test_ctrl_c_leaves_what_was_read(tmp_path, capsys, monkeypatch):
+    path = write(tmp_path / "a.jsonl", TEXTS)
+    sketches, output, add = tmp_path / "sketches", tmp_path / "b.jsonl", SketchesFile.add
+
+    def add_and_interrupt(*arguments):
+        add(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SketchesFile, "add", add_and_interrupt)
+    arguments = ("scan", path, "-o", output, "--sketches", sketches, "--workers", 1)
+    told = f"{sketches} has what was read: the same command goes on\ninterrupted\n"
+    assert run(capsys, *arguments) == (130, "", told)
+    assert (count(sketches), output.exists()) == (len(TEXTS), False)
 
 
 @pytest.mark.slow
@@ -201,15 +191,6 @@ def test_sketches_of_another_scan_are_refused(scanned, capsys, arguments, differ
     assert (scanned / "sketches").read_bytes() == before
 
 
-def test_inputs_in_another_order_need_another_file(scanned, capsys):
-    arguments = ("--sketches", "both", "-o")
-    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *arguments, "c.jsonl")[0] == 0
-    code, _, err = run(capsys, "scan", "more.jsonl", "a.jsonl", *arguments, "d.jsonl")
-    assert code == 2
-    assert "is of another scan: the inputs are others, or in another order. Name" in err
-    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *arguments, "d.jsonl")[0] == 0
-
-
 def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
     options = ["--min-tokens", "5", "--keep", "longest"]
     options += ["--method", '{"name": "simhash", "max_distance": 0}']
@@ -219,25 +200,28 @@ def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
     assert len((scanned / "c.jsonl").read_bytes().splitlines()) == 5
 
 
-def test_an_input_that_has_changed_needs_another_file(scanned, capsys):
+def test_inputs_that_changed_or_are_in_another_order_need_another_file(scanned, capsys):
+    def failed(*arguments):
+        code, out, err = run(capsys, "scan", *arguments)
+        assert (code, out) == (2, "")
+        return err
+
+    both, asked = ("--sketches", "both", "-o"), ("-o", "e.jsonl", "--sketches", "sketches")
+    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *both, "c.jsonl")[0] == 0
+    told = "is of another scan: the inputs are others, or in another order. Name"
+    assert told in failed("more.jsonl", "a.jsonl", *both, "d.jsonl")
+    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *both, "d.jsonl")[0] == 0
     with (scanned / "a.jsonl").open("a") as file:
         file.write('\n{"text": "one more"}\n')
-    arguments = ["scan", "a.jsonl", "-o", "c.jsonl", "--sketches", "sketches"]
-    code, _, err = run(capsys, *arguments)
-    assert code == 2
-    assert f"is of another scan: {scanned / 'a.jsonl'} changed since. " in err
+    changed = f"is of another scan: {scanned / 'a.jsonl'} changed since. "
+    assert changed in failed("a.jsonl", *asked)
     (scanned / "sketches").unlink()
-    assert run(capsys, *arguments)[0] == 0
+    assert run(capsys, "scan", "a.jsonl", *asked)[0] == 0
     assert count(scanned / "sketches") == 8
-
-
-def test_a_folder_with_another_file_is_another_input(tmp_path, capsys):
-    folder, sketches = write(tmp_path / "a", TEXTS), tmp_path / "sketches"
-    arguments = ["scan", folder, "--sketches", sketches, "--workers", 1, "-o"]
-    assert run(capsys, *arguments, tmp_path / "b")[0] == 0
+    folder, asked = write(scanned / "site", TEXTS), ("--sketches", "of-site", "-o")
+    assert run(capsys, "scan", folder, *asked, "unique")[0] == 0
     (folder / "more.txt").write_text("more")
-    code, _, err = run(capsys, *arguments, tmp_path / "c")
-    assert (code, f"{folder} changed since" in err) == (2, True)
+    assert f"{folder} changed since" in failed(folder, *asked, "again")
 
 
 def test_a_file_without_sketches_is_left_alone(tmp_path, capsys):

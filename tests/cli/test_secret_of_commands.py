@@ -162,19 +162,8 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
     assert counts[1] == pairs != counts[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["explain", "evaluate", "scan", "ledger"])
-def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, command, crawled):
+def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, crawled):
     monkeypatch.setenv("DEDUP_SECRET", "too-short")
-    _, ledger, feed = crawled
-    new = tmp_path / "new"
-    arguments = {
-        "explain": (feed, feed),
-        "evaluate": (tmp_path,),
-        "scan": (feed, "-o", new),
-        "ledger": (ledger, "-o", new, "--method", "simhash"),
-    }[command]
-    code, _, err = run(capsys, command, *arguments)
-    assert code == 2
+    code, _, err = run(capsys, "scan", crawled[2], "-o", tmp_path / "new")
+    assert (code, "too-short" in err) == (2, False)
     assert "DEDUP_SECRET: a secret must have at least 16 characters\n" in err
-    assert "too-short" not in err

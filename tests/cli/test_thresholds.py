@@ -1,11 +1,11 @@
 import csv
 import json
+from functools import partial
 
 import pytest
 from cases import each
+from commands import run
 from texts import article, replaced
-
-from dedup.cli import main
 
 COPIES = 20
 
@@ -28,12 +28,7 @@ def pages(tmp_path, monkeypatch):
 def evaluate(pages, capsys):
     """The exit code, the output and what is said on stderr."""
 
-    def run(*arguments):
-        code = main(["evaluate", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return partial(run, capsys, "evaluate")
 
 
 def is_copy(one, other):

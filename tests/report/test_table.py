@@ -1,17 +1,15 @@
 """The table of a report."""
 
-import fcntl
 import os
 import pty
-import struct
-import subprocess
-import sys
 import termios
+from contextlib import redirect_stderr
 
 import pytest
 from report_of import changed, dropped_text, exact, near, new
 
 from dedup.report import as_text
+from dedup.report.table import log_width
 from dedup.rule import Kind, Verdict
 from dedup.text import printable
 
@@ -60,19 +58,15 @@ def test_long_urls_lack_their_middle_in_a_table_of_any_width(summary, detector):
     assert report.largest_groups[0].original == url
 
 
-@pytest.mark.slow
-def test_the_table_is_as_wide_as_the_terminal():
-    script = "import sys; from dedup.report.table import log_width; print(log_width())"
-    main, terminal = pty.openpty()
-    for columns, width in ((80, 80), (20, 60), (400, 160)):
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        command = [sys.executable, "-c", script]
-        shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, check=True)
-        assert int(shown.stdout) == width
-    shown = subprocess.run(command, capture_output=True, check=True)
-    assert int(shown.stdout) == 100
-    os.close(main)
-    os.close(terminal)
+def test_the_table_is_as_wide_as_the_terminal(tmp_path):
+    control, terminal = pty.openpty()
+    with open(terminal, "w") as screen, redirect_stderr(screen):
+        for columns, width in ((80, 80), (20, 60), (400, 160)):
+            termios.tcsetwinsize(terminal, (24, columns))
+            assert log_width() == width
+    os.close(control)
+    with (tmp_path / "log").open("w") as file, redirect_stderr(file):
+        assert log_width() == 100
 
 
 def test_the_table_shows_counts_with_their_shares(summary, detector):
