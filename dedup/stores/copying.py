@@ -4,7 +4,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -125,8 +125,10 @@ async def check_target(log: ServerLog) -> bool:
         return False
     if found.is_in_use:
         raise _in_use_error(log)
-    if await _has_pages(log):
-        raise LedgerError(f"{log.name} holds pages: name another store (?namespace=)")
+    async with aclosing(log.snapshot()) as pieces:
+        async for entries in pieces:
+            if any(isinstance(entry.event, Committed) for entry in entries):
+                raise LedgerError(f"{log.name} holds pages: name another store (?namespace=)")
     return True
 
 
@@ -135,17 +137,6 @@ def _in_use_error(log: ServerLog) -> LedgerInUseError:
         f"{log.name} is in use: wait for the end of its crawls (for one that was killed, "
         f"{log.lease:g} seconds), or name another store (?namespace=)"
     )
-
-
-async def _has_pages(log: ServerLog) -> bool:
-    pieces = log.snapshot()
-    try:
-        async for entries in pieces:
-            if any(isinstance(entry.event, Committed) for entry in entries):
-                return True
-        return False
-    finally:
-        await pieces.aclose()  # type: ignore[attr-defined]  # all are generators
 
 
 async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:

@@ -1,8 +1,8 @@
 """The log that the processes of a fleet share: the interface of a server's adapter."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from itertools import count
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
@@ -16,6 +16,7 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
+_PAGES_AT_ONCE = 100
 
 
 class Member(NamedTuple):
@@ -169,7 +170,7 @@ class Log(ABC):
     # Reading.
 
     @abstractmethod
-    def snapshot(self, since: float = 0.0) -> AsyncIterator[Sequence[Entry]]:
+    def snapshot(self, since: float = 0.0) -> AsyncGenerator[Sequence[Entry], None]:
         """Yield what counts now, in pieces: claims, each before what became of it.
 
         Claims of stored pages are in the order of their numbers. What was released or replaced, and
@@ -196,7 +197,11 @@ class ServerLog(Log):
     async def _listed(self, after: int) -> list[bytes]:
         """Return the entries after a position, `MOST_ENTRIES` at most."""
 
-    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+    @abstractmethod
+    async def _entries_at(self, numbers: Sequence[int]) -> Iterable[tuple[int, bytes]]:
+        """Return the entries at a few positions, with these, of those that are there."""
+
+    async def snapshot(self, since: float = 0.0) -> AsyncGenerator[list[Entry], None]:
         last: list[bytes] = []
         position = 0
         while True:
@@ -213,6 +218,15 @@ class ServerLog(Log):
 
     async def entries(self, after: int) -> list[Entry]:
         return self._entries(after + 1, await self._listed(after))
+
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        pages, left = {}, iter(numbers)
+        while some := list(islice(left, _PAGES_AT_ONCE)):
+            for number, data in await self._entries_at(some):
+                [entry] = self._entries(number, [data])
+                if isinstance(entry.event, Claimed):
+                    pages[number] = entry.event.record
+        return pages
 
     def _to_append(self, request: Request) -> list[bytes]:
         """Return preferred keys and claims of *request* as entries, whose times the server sets."""

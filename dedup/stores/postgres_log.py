@@ -4,12 +4,10 @@ import json
 import math
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from struct import Struct
 from typing import Any, LiteralString
 
-from dedup.record import Claimed, PageRecord
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
@@ -166,21 +164,15 @@ class PostgresLog(ServerLog):
         )  # fmt: skip
         return [data for row in rows for data in self._checked(after + 1, *row)]
 
-    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        pages, left = {}, iter(numbers)
-        while part := list(islice(left, MOST_ENTRIES)):
-            for position, data in await self._read(
-                """
-                SELECT position, entry FROM dedup.entries
-                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
-                    AND position = ANY (%s::bigint[])
-                """,
-                self._namespace, part,
-            ):  # fmt: skip
-                [entry] = self._entries(position, [data])
-                if isinstance(entry.event, Claimed):
-                    pages[position] = entry.event.record
-        return pages
+    async def _entries_at(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
+        return await self._read(
+            """
+            SELECT position, entry FROM dedup.entries
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+                AND position = ANY (%s::bigint[])
+            """,
+            self._namespace, numbers,
+        )  # fmt: skip
 
     async def crawls(self) -> list[CrawlRow]:
         rows = await self._read(

@@ -5,7 +5,6 @@ import os
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from dedup.evidence import NORMAL
@@ -19,7 +18,7 @@ from dedup.stores.base import DIFFERENCE, DuplicateNote
 from dedup.stores.identity import OTHERS
 from dedup.stores.ledger_file import LedgerError, LedgerFile
 from dedup.stores.memory import MemoryStore
-from dedup.stores.tables import pages_that_count, text_of
+from dedup.stores.tables import RECORD, pages_that_count, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
 
@@ -180,8 +179,7 @@ class LedgerReader:
 
     def _pages(self, where: str, *arguments: Any) -> Iterator[StoredPage]:
         query = (
-            "SELECT url, scope, tokens, digest, sketch, evidence, "
-            "id, crawl, items, stored, seen, ended, id IN "
+            f"SELECT {RECORD}, id, crawl, items, stored, seen, ended, id IN "
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
         for row in self._rows(f"{query} {where} ORDER BY id", *arguments):
@@ -291,12 +289,7 @@ class LedgerReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -23,7 +23,6 @@ from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from dedup.record import Claimed, PageRecord
 from dedup.stores.base import DuplicateNote, StoreDownError, Texts
 from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
@@ -68,7 +67,7 @@ _TYPES = {
     "crawls": "list",
     "ends": "hash",
 }
-_PIECE = 100
+_DUPLICATES_AT_ONCE = 1000
 
 _CLAIM = Struct("<QI")  # number and serial
 _OWNED_CLAIM = Struct("<QI8s")
@@ -281,18 +280,11 @@ class RedisLog(ServerLog):
         )
         return found
 
-    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        wanted = sorted({number for number in numbers if number > 0})
-        records = {}
-        for start in range(0, len(wanted), _PIECE):
-            part = wanted[start : start + _PIECE]
-            commands = [("LINDEX", self._keys["log"], number - 1) for number in part]
-            for number, data in zip(part, await self._client.call_all(commands), strict=True):
-                if data is not None:
-                    (entry,) = self._entries(number, [data])
-                    if isinstance(entry.event, Claimed):
-                        records[number] = entry.event.record
-        return records
+    async def _entries_at(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
+        wanted = [number for number in numbers if number > 0]
+        commands = [("LINDEX", self._keys["log"], number - 1) for number in wanted]
+        found = zip(wanted, await self._client.call_all(commands), strict=True)
+        return [(number, data) for number, data in found if data is not None]
 
     async def crawls(self) -> list[CrawlRow]:
         ends = await self._client.call("HGETALL", self._keys["ends"])
@@ -302,7 +294,7 @@ class RedisLog(ServerLog):
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         cursor = None
         while cursor != 0:  # a field may come twice while the hash grows
-            arguments = (self._keys["duplicates"], cursor or 0, "COUNT", 10 * _PIECE)
+            arguments = (self._keys["duplicates"], cursor or 0, "COUNT", _DUPLICATES_AT_ONCE)
             cursor, found = await self._client.call("HSCAN", *arguments)
             for field, value in found.items():
                 yield self._parsed(_duplicate, field, value)

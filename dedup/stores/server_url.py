@@ -1,25 +1,14 @@
 """The URL of a server that keeps the log of a fleet: a database, and a namespace in it."""
 
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import NamedTuple
+from pkgutil import resolve_name
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import ServerLog
 
-
-class Adapter(NamedTuple):
-    """Where the log of a kind of *server* is, and the extra that it needs."""
-
-    server: str
-    module: str
-    log: str
-    extra: str
-
-
-_REDIS = Adapter("Redis", "dedup.stores.redis_log", "RedisLog", "redis")
-_POSTGRES = Adapter("PostgreSQL", "dedup.stores.postgres_log", "PostgresLog", "postgresql")
+_REDIS = "Redis", "dedup.stores.redis_log:RedisLog"
+_POSTGRES = "PostgreSQL", "dedup.stores.postgres_log:PostgresLog"
 ADAPTERS = {
     "redis": _REDIS,
     "rediss": _REDIS,
@@ -29,7 +18,7 @@ ADAPTERS = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
-"""By the schemes of URLs."""
+"""The kind of a server, after which its extra is named, and its log, by the schemes of URLs."""
 OPTIONS = "share", "commit", "store_down"
 """What the URL of a place may tell a crawl."""
 _FILE = "sqlite:///"
@@ -137,12 +126,11 @@ def open_log(place: ServerUrl) -> ServerLog:
 
     Raises LedgerError, which shows no password, if its client is not installed, or the URL wrong.
     """
-    adapter = ADAPTERS[place.url.partition("://")[0]]
+    server, path = ADAPTERS[place.url.partition("://")[0]]
     try:
-        module = import_module(adapter.module)
+        log: ServerLog = resolve_name(path)(place.url)
     except ImportError as error:
         raise LedgerError(
-            f"{adapter.server} needs: pip install 'scrapy-dedup[{adapter.extra}]'"
+            f"{server} needs: pip install 'scrapy-dedup[{server.lower()}]'"
         ) from error
-    log: ServerLog = getattr(module, adapter.log)(place.url)
     return log

@@ -6,7 +6,7 @@ import math
 import os
 import sqlite3
 from collections.abc import (
-    AsyncIterator,
+    AsyncGenerator,
     Callable,
     Coroutine,
     Generator,
@@ -222,7 +222,7 @@ class SqliteLog(Log):
 
     # Reading.
 
-    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+    async def snapshot(self, since: float = 0.0) -> AsyncGenerator[list[Entry], None]:
         pieces = self._snapshot(since)
         self._readings.add(pieces)
         try:

@@ -147,8 +147,8 @@ def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
     cannot be right.
     """
     pages = file.execute(
-        "SELECT pages.id, coalesce(run, crawl), stored, items, preferred, url, scope, tokens, "
-        "digest, sketch, evidence FROM pages LEFT JOIN crawls ON crawls.id = crawl "
+        f"SELECT pages.id, coalesce(run, crawl), stored, items, preferred, {tables.RECORD} "
+        "FROM pages LEFT JOIN crawls ON crawls.id = crawl "
         "WHERE ended IS NULL AND stored >= ? ORDER BY pages.id",
         (since,),
     )
@@ -183,9 +183,7 @@ def _entries_of_page(
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
     """Return the records of pages and claims by their *numbers*, of those that are there."""
     wanted = (json.dumps(list(numbers)),)
-    query = (
-        f"SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages WHERE id IN {_LISTED}"
-    )
+    query = f"SELECT id, {tables.RECORD} FROM pages WHERE id IN {_LISTED}"
     found = {number: PageRecord(*values) for number, *values in file.execute(query, wanted)}
     query = f"SELECT id, entry FROM claims WHERE id IN {_LISTED}"
     claims = file.execute(query, wanted)

@@ -17,7 +17,8 @@ from dedup.stores.base import Commit, DuplicateNote, News, Stored, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
-_RECORD = "url, scope, tokens, digest, sketch, evidence"
+RECORD = "url, scope, tokens, digest, sketch, evidence"
+"""The columns of a `PageRecord` that a page has."""
 # What was stored before a crawl: by other runs, and by others of its own run until it began.
 _EARLIER = (
     "(crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?1)) "
@@ -191,7 +192,7 @@ def _page_row(page: Commit, crawl: int) -> tuple[Any, ...]:
 
 def page(file: sqlite3.Connection, number: int) -> PageRecord:
     """Return the record of page *number*; raises sqlite3.DatabaseError if there is none."""
-    row = file.execute(f"SELECT {_RECORD} FROM pages WHERE id = ?", (number,)).fetchone()
+    row = file.execute(f"SELECT {RECORD} FROM pages WHERE id = ?", (number,)).fetchone()
     if row is None:
         raise sqlite3.DatabaseError(f"there is no page {number}")
     return PageRecord(*row)
@@ -206,7 +207,7 @@ def preferred(file: sqlite3.Connection, number: int) -> str | None:
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:
     """Return the pages of *key*, own or preferred, that count and were stored before *crawl*."""
     rows = file.execute(
-        f"SELECT id, {_RECORD} FROM pages WHERE {_EARLIER} "
+        f"SELECT id, {RECORD} FROM pages WHERE {_EARLIER} "
         f"AND (url = ?2 OR preferred = ?2) AND {_COUNTS}",
         (crawl, storable(key), expired),
     )
