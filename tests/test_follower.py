@@ -393,24 +393,6 @@ def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_i
     asyncio.run(crawl())
 
 
-def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
-    async def crawl():
-        server = Server()
-        first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-        first.judge(page(FAR, "a"))
-        await first.store.exchange([], first.store.take_news())
-        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-        await later.load()
-        server.is_down = True
-        assert (await later.reserve(page(FAR, "b"))).verdict.original == (
-            "page 1 of memory of the tests"
-        )
-        with pytest.raises(StoreDownError):
-            await later.store.pages([1])
-
-    asyncio.run(crawl())
-
-
 def test_a_page_that_is_not_compared_is_not_entered_later():
     detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))

@@ -79,24 +79,3 @@ def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path, sou
         assert not path.exists()
     reindex(source, path, scope="host")
     assert urls_in(path) == ["http://a/7"]
-
-
-def test_those_who_share_a_file_bar_who_would_have_it_alone(path):
-    file = LedgerFile(path)
-    with lock_to_share(file, IDENTITY), lock_to_share(file):
-        told = "by processes that share it: one crawl at a time"
-        with pytest.raises(LedgerInUseError, match=told), lock(file):
-            pass
-    with lock(file), closing(file.connect()) as connection:
-        assert file.identity(connection) == IDENTITY
-
-
-def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monkeypatch):
-    monkeypatch.setattr("dedup.stores.ledger_lock._SECONDS_TO_WAIT", 0.1)
-    file = LedgerFile(path)
-    with (
-        lock(file),
-        pytest.raises(LedgerInUseError, match="that crawl does not share it"),
-        lock_to_share(file),
-    ):
-        pass

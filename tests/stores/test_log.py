@@ -13,7 +13,6 @@ from ledgers import commits_of
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
 from postgres_server import PostgresLogServer
-from record_columns import items_of
 from redis_server import RedisLogServer
 from sqlite_server import SqliteServer
 
@@ -21,7 +20,6 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
-from dedup.stores.known_pages import KnownPages, Replay
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
     LEASE,
@@ -595,36 +593,6 @@ async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(p
     assert {later[0], 5} <= set(stored) <= {later[0], 3, 5}
     assert set(claims) == {opened[0]}
     assert found[-1] == (await all_entries(process.log))[-1]
-
-
-async def test_what_items_say_is_told_by_claims_and_commits_to_all_who_follow_or_read(place):
-    process, follower = await joined(place), await joined(place)
-    [old] = await process.store(record(1))
-    pages = [record(number)._replace(item=b"a value!") for number in range(2, 6)]
-    claims = await process.claim(*pages)
-    told = (None, ()), ((b"", b"another!"), (old,)), ((), ())
-    commits = [
-        (serial, Committed(number, *what))
-        for (number, serial), what in zip(claims, told, strict=False)
-    ]
-    assert (await process.exchange(commits=commits)).lost == []
-    numbers = [number for number, _ in claims]
-    await follower.follow()
-    assert follower.followed == await all_entries(process.log)
-    assert [entry.event for entry in follower.followed[2:]] == [
-        *map(Claimed, pages, numbers), *(event for _, event in commits)
-    ]  # fmt: skip
-    there = await place.log().pages(numbers)
-    assert [there[number]._replace(item=b"a value!") for number in numbers] == pages
-    replay = Replay(KnownPages(1, 0))
-    async for piece in place.log().snapshot():
-        replay.add(piece)
-    found = {}
-    while columns := replay.take(is_end=True):
-        found |= items_of(columns)
-    first, second, third, opened = numbers
-    assert found == {first: [b"a value!"], second: [b"", b"another!"], third: []}
-    assert replay.open[opened].event == Claimed(pages[3], opened)
 
 
 @pytest.mark.slow

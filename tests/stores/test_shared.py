@@ -112,14 +112,6 @@ def committed(server):
     return sorted(claimed.record.key for number, claimed in pages.items() if number in stored)
 
 
-async def test_a_page_without_text_that_is_met_while_the_store_is_down_is_not_claimed_later(server):
-    one = await begun(server)
-    verdict, claim, _ = one.detector.unchecked(PageRecord("empty"))
-    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
-    await one.keep(NEAR, "a")
-    assert committed(server) == ["a"]
-
-
 async def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one(server):
     one = await begun(server)
     await one.keep(NEAR, "a")
@@ -229,23 +221,6 @@ async def test_nobody_asks_for_a_url_while_the_store_is_down(server):
     before = one.travels
     assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
     assert one.travels == before
-
-
-async def test_what_piled_up_in_an_outage_travels_in_parts(server, monkeypatch):
-    one = await begun(server)
-    sizes, exchange = [], one.store._log.exchange
-
-    async def measured(request):
-        sizes.append(len(request.claims))
-        return await exchange(request)
-
-    monkeypatch.setattr(one.store._log, "exchange", measured)
-    for number in range(2500):
-        one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
-    while one.detector.follower.late_claims or one.store.has_news:
-        await one.publish()
-    assert max(sizes) <= 1000
-    assert len(committed(server)) == 2500
 
 
 async def test_notes_that_piled_up_in_an_outage_travel_in_parts(server, monkeypatch):

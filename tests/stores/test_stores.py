@@ -110,19 +110,6 @@ def test_what_is_not_joined_is_not_changed(opened):
     assert numbers(opened.again()) == []
 
 
-def test_no_coroutine_waits(store):
-    number = add(store, record(1))
-    store.note_seen(number)
-    store.note_duplicate("http://b/", number, "near-duplicate", 1)
-    exchange(store, [Claimed(record(2))], store.take_news())
-    store.end_exchange(published=True)
-    for coroutine in (
-        store.pages([number]), store.earlier("http://a/1"),
-        store.expire([number]), store.leave("finished", {"pages": 1}, [("a", None, "text")]),
-    ):  # fmt: skip
-        finished(coroutine)
-
-
 def test_numbers_rise_in_the_order_of_the_claims_and_the_last_is_known(store):
     before = store.last
     claims = [Claimed(record(number)) for number in range(20)]
@@ -176,6 +163,7 @@ def test_a_process_names_any_key_as_it_was(store, key):
 
 def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
     pages = [record(number, scope=f"scope {number % 3}", tokens=number) for number in range(25)]
+    pages[3] = pages[3]._replace(sketch=None)
     stored = [claim(durable.store, page) for page in pages]
     for claimed in random.Random(1).sample(stored, len(stored)):
         durable.store.commit(claimed, Committed(claimed.number))
@@ -186,14 +174,6 @@ def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
         (claimed.number, page.under("", page.scope))
         for claimed, page in zip(stored, pages, strict=True)
     ]
-
-
-def test_a_page_without_a_sketch_is_kept(durable):
-    add(durable.store, record(1)._replace(sketch=None, is_binary=True, tokens=0))
-    publish(durable.store)
-    [pages] = pieces(durable.again())
-    [page] = pages_of(pages).values()
-    assert (page.sketch, page.tokens) == (None, 0)
 
 
 def test_what_the_items_of_a_page_say_is_there_again(durable):
@@ -225,19 +205,6 @@ def test_what_was_replaced_released_or_not_committed_does_not_count(durable):
     assert [number for number, *_ in earlier(store, "http://a/1")] == [new]
 
 
-def test_a_page_is_replaced_when_what_replaces_it_is_stored_and_never_before(durable):
-    old = add(durable.store, record(1))
-    publish(durable.store)
-    store = durable.again()
-    claim(store, record(2, "http://a/1"))
-    store.release(claim(store, record(3, "http://a/1")).number)
-    publish(store)
-    assert numbers(durable.again()) == [old]
-    new = add(durable.store, record(2, "http://a/1"), [old])
-    publish(durable.store)
-    assert numbers(durable.again()) == [new]
-
-
 def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):
     stored = [add(durable.store, record(number, "http://a/")) for number in range(3)]
     assert earlier(durable.store, "http://a/") == []
@@ -248,11 +215,6 @@ def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):
         (number, record(content).digest, bytes(8)) for content, number in enumerate(stored)
     ]
     assert earlier(durable.store, "http://a") == []
-
-
-def test_a_store_of_one_crawl_has_no_earlier_pages(store):
-    add(store, record(1))
-    assert earlier(store, "http://a/1") == []
 
 
 def test_claims_of_the_own_crawl_do_not_expire(opened, store):
@@ -286,17 +248,6 @@ def test_there_are_no_news_for_others_before_the_joining(opened):
     assert not opened.store.has_news
     finished(opened.store.join("test"))
     assert opened.store.has_news == opened.store.is_durable
-
-
-def test_what_is_under_way_is_not_published_yet(durable):
-    store = durable.store
-    add(store, record(1))
-    news = store.take_news()
-    add(store, record(2))
-    assert store.unpublished == 2
-    exchange(store, (), news)
-    store.end_exchange(published=True)
-    assert store.unpublished == 1
 
 
 @pytest.mark.slow
