@@ -107,7 +107,7 @@ def table(results: dict[str, Result]) -> str:
         everything += result
     columns = [*results.values(), everything]
     for name in ("rounds", "pages", "stored", "duplicates", "unchanged", "changed", "kills",
-                 "stops", "crashes", "shrinks", "cuts", "claims_lost", "waits_over"):  # fmt: skip
+                 "stops", "crashes", "shrinks", "claims_lost", "waits_over"):  # fmt: skip
         figures = [f"{getattr(column, name):,}" for column in columns]
         lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(figures) + " |")
     for counter, kind in (("excused", "both stored: "), ("violations", "WRONG: ")):

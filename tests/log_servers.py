@@ -68,21 +68,21 @@ class LogServer(ABC):
         """
         return None
 
-    # What the suite over whole processes needs.
-
-    can_crash: ClassVar[bool] = False
-    """Whether it can `crash`."""
-    can_shrink: ClassVar[bool] = False
-    """Whether it can `restore` what it had at the last `backup`."""
+    def url(self, namespace: str) -> str:
+        """Return the address of a log, as other processes need it (`crawling_process.log_of`)."""
+        raise NotImplementedError
 
     @property
     def port(self) -> int | None:
         """Where on loopback it listens; ``None`` if there is no network between."""
         return None
 
-    def url(self, namespace: str) -> str:
-        """Return the address of a log, as other processes need it (`crawling_process.log_of`)."""
-        raise NotImplementedError
+    # What the suite over whole processes needs.
+
+    can_crash: ClassVar[bool] = False
+    """Whether it can `crash`."""
+    can_shrink: ClassVar[bool] = False
+    """Whether it can `restore` what it had at the last `backup`."""
 
     def crash(self, seconds: float) -> None:
         """Kill the server as nothing can prevent it, and start it again so many seconds later."""
@@ -116,6 +116,13 @@ class Place:
     def log(self, lease: float = LEASE, namespace: str = "") -> Log:
         """Return another process's log."""
         log = self.server.connect(self._prefix + namespace, lease)
+        self._logs.append(log)
+        return log
+
+    def log_by(self, port: int, timeout: float = 10.0) -> Log:
+        """Return another process's log that takes another *port*, and waits so many seconds."""
+        url = self.server.url(self._prefix).replace(f":{self.server.port}/", f":{port}/")
+        log = type(self.log())(url, timeout)
         self._logs.append(log)
         return log
 

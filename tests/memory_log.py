@@ -96,6 +96,7 @@ class MemoryLog(Log):
         super().__init__("memory of the tests", lease=lease)
         self._server = server
         self._travel = travel
+        self._identity = None
 
     @asynccontextmanager
     async def _visit(self):
@@ -123,8 +124,8 @@ class MemoryLog(Log):
                 server.forget()
             if server.identity is None:
                 server.identity = deepcopy(dict(identity))
-            if server.identity != identity:
-                raise LedgerError(f"{self.name} was made with other settings")
+            self._identity = identity
+            self._check_identity()
             run = rows[-1].run if is_resumed else server.run_of_those_alive()
             position = rows[-1].position if is_resumed else len(server.log)
             if run is None:
@@ -134,8 +135,13 @@ class MemoryLog(Log):
             server.leases[member.owner] = server.now + self.lease
             return Joined(run, is_resumed, reset, position)
 
+    def _check_identity(self):
+        if self._server.identity != self._identity is not None:
+            raise LedgerError(f"{self.name} was made with other settings")
+
     async def exchange(self, request):
         async with self._visit() as server:
+            self._check_identity()
             owner, run = request.owner, request.run
             if request.turn <= server.turns.get(owner, 0):
                 raise LedgerError(f"{self.name}: a request came too late")

@@ -29,7 +29,6 @@ from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
 from sqlite_server import SqliteServer
-from stormy_proxy import StormyProxy
 
 from dedup.record import Claimed, Committed
 from dedup.rule import Kind
@@ -63,8 +62,7 @@ class Plan:
     are in a second. *revisits*: the share of pages that come to a second fleet, every other one
     changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
     as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
-    calls within a process, *storm* what happens to bytes on their way to a server. *fault* is the
-    name of a planted one.
+    messages. *fault* is the name of a planted one.
     """
 
     processes: int = 8
@@ -79,7 +77,6 @@ class Plan:
     revisits: float = 0.0
     keeping: int = 1
     weather: Weather = field(default_factory=Weather)
-    storm: Weather | None = None
     fault: str | None = None
 
     @property
@@ -111,7 +108,6 @@ class Result:
     stops: int = 0
     crashes: int = 0
     shrinks: int = 0
-    cuts: int = 0
     claims_lost: int = 0
     waits_over: int = 0
     excused: Counter[str] = field(default_factory=Counter)
@@ -184,14 +180,10 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
 
 _LIGHT = Weather(0.005, 0.003, 0.003)
 PLANS = {
-    "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003), storm=Weather(0.01, 0.01)),
-    "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT, storm=_LIGHT),
-    "and a server that is killed": Plan(
-        kills=8, stops=2.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
-    ),
-    "and pages that come again": Plan(
-        kills=8, stops=2.5, revisits=0.5, weather=_LIGHT, storm=_LIGHT
-    ),
+    "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003)),
+    "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT),
+    "and a server that is killed": Plan(kills=8, stops=2.5, crashes=0.3, weather=_LIGHT),
+    "and pages that come again": Plan(kills=8, stops=2.5, revisits=0.5, weather=_LIGHT),
     "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3, weather=_LIGHT),
 }
 """What the long form plays, by turns."""
@@ -205,26 +197,16 @@ SERVERS: dict[str, Callable[[Path], LogServer]] = {
 def play(plan: Plan, server: LogServer, folder: Path, seed: int) -> Result:
     """Have a fleet crawl over a log of its own, with its files in *folder*, and judge it."""
     folder.mkdir()
-    namespace, url = f"round{seed}", server.url(f"round{seed}")
-    if plan.storm is None or server.port is None:
-        return Round(plan, server, url, folder, namespace, seed).play()
-    with StormyProxy(server.port, plan.storm.lost, plan.storm.late, seed) as proxy:
-        url = url.replace(f":{server.port}/", f":{proxy.port}/")
-        result = Round(plan, server, url, folder, namespace, seed).play()
-        result.cuts = proxy.cuts
-        return result
+    return Round(plan, server, folder, seed).play()
 
 
 class Round:
     """One crawl of a fleet, disturbed as planned."""
 
-    def __init__(
-        self, plan: Plan, server: LogServer, url: str, folder: Path, namespace: str, seed: int
-    ) -> None:
+    def __init__(self, plan: Plan, server: LogServer, folder: Path, seed: int) -> None:
         self._plan = plan
         self._server = server
-        self._url = url
-        self._own_url = server.url(namespace)
+        self._url = server.url(f"round{seed}")
         self._folder = folder
         self._chooser = random.Random(seed)
         self._seed = seed
@@ -383,7 +365,7 @@ class Round:
         Returns the keys of claimed pages by their numbers, of those that the log still tells.
         """
         claims, committed, last = {}, set(), 0
-        log = log_of(self._own_url, self._plan.lease)
+        log = log_of(self._url, self._plan.lease)
         await log.open()
         async for piece in log.snapshot():
             for entry in piece:

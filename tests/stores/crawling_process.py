@@ -235,13 +235,6 @@ class WatchedLog(Log):
     async def pages(self, numbers):
         return await self._call(self._log.pages, numbers)
 
-    async def crawls(self):
-        return await self._log.crawls()
-
-    async def duplicates(self):
-        async for duplicate in self._log.duplicates():
-            yield duplicate
-
 
 class Process:
     """What runs in a process: it crawls its pages, and keeps in step with the others."""

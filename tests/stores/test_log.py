@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -13,6 +14,7 @@ from ledgers import commits_of
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
 from postgres_server import PostgresLogServer
+from proxy import Proxy
 from redis_server import RedisLogServer
 from sqlite_server import SqliteServer
 
@@ -312,6 +314,18 @@ async def test_nothing_is_reset_while_somebody_takes_part(place):
     await later.log.open()
     assert not (await later.join(reset=True)).is_reset
     assert len(await events(later.log)) == 2
+
+
+async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketches(place):
+    away, other = await joined(place, SHORT), Process(place.log())
+    await away.claim(record(1))
+    await place.server.pass_time(1.5 * SHORT)
+    await other.log.open()
+    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
+    with pytest.raises(LedgerError, match="other settings") as raised:
+        await away.exchange([record(2)])
+    assert not isinstance(raised.value, StoreDownError)
+    assert await events(other.log) == []
 
 
 # Exchanges.
@@ -877,6 +891,68 @@ async def test_a_server_that_is_out_of_reach_is_told_as_such_and_may_come_back(p
             assert place.server.password is None or place.server.password not in told
     assert (await process.exchange(commits=[claim])).lost == []
     assert await late.open() == Found(IDENTITY, True)
+
+
+@pytest.fixture
+def far(place):
+    """A place to which there is a way by a network."""
+    if place.server.port is None:
+        pytest.skip("there is no network between")
+    return place
+
+
+@pytest.mark.slow
+async def test_an_answer_that_is_lost_says_nothing_of_the_step_which_is_done_once(far):
+    async with Proxy(far.server.port) as way:
+        process = Process(far.log_by(way.port))
+        await process.join()
+        await process.exchange([record(1)])  # so that there is a connection, in full use
+        way.is_cut = True
+        with pytest.raises(StoreDownError):
+            await process.exchange([record(2)])
+        way.is_cut = False
+        assert (await process.exchange([record(3)])).made == [3]
+        assert [event.record for event in await events(process.log)] == list(map(record, (1, 2, 3)))
+
+
+@pytest.mark.slow
+async def test_a_request_that_arrives_after_a_later_one_is_refused(far):
+    async with Proxy(far.server.port) as way:
+        process = Process(far.log_by(way.port, SHORT))
+        async with asyncio.timeout(60):
+            while True:  # a busy machine may take longer
+                with suppress(StoreDownError):
+                    await process.join()
+                    await process.exchange([record(1)])
+                    break
+        way.is_open.clear()
+        with pytest.raises(StoreDownError, match="did not answer within"):
+            await process.exchange([record(2)])
+        process.log = far.log()
+        number = (await process.exchange([record(3)])).made[0]
+        way.answered.clear()
+        way.is_open.set()
+        await way.answered.wait()
+        assert (await events(process.log))[number - 1 :] == [Claimed(record(3), number)]
+
+
+@pytest.mark.slow
+async def test_no_step_waits_longer_than_the_timeout(far):
+    process = await joined(far)
+    [claim] = await process.claim(record(1))
+    async with Proxy(far.server.port) as way:
+        log = process.log = far.log_by(way.port, SHORT)
+        way.is_open.clear()
+        steps = [
+            process.exchange(commits=[claim]), process.join(), log.open(), log.pages([1]),
+            log.expire([(claim[0], process.owner, claim[1])]), log.crawls(), log.entries(0),
+            collected(log.snapshot()), collected(log.duplicates()),
+            log.leave(process.owner, "finished", None, []),
+        ]  # fmt: skip
+        for step in steps:
+            with pytest.raises(StoreDownError, match="did not answer within"):
+                await asyncio.wait_for(step, 20)
+        await log.close()
 
 
 async def test_a_log_can_be_closed_twice_and_without_being_opened(place):

@@ -12,7 +12,6 @@ import pytest
 from cases import each
 from open_logs import Logs
 from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
-from proxy import Proxy
 from test_log import IDENTITY, Process, all_entries, events, record
 
 from dedup.record import Claimed, Committed
@@ -259,27 +258,6 @@ async def test_a_password_is_shown_nowhere(server, database, logs, caplog):
     assert PASSWORD not in "".join(shown)
 
 
-@pytest.mark.slow
-async def test_a_server_that_hangs_is_waited_for_no_longer_than_allowed(server, database, logs):
-    process = await logs.joined(server.url(database), timeout=QUICK)
-    fresh = logs(server.url(database), timeout=QUICK)
-    server.pause()
-    try:
-        for step in (process.exchange([record(1)]), process.log.entries(0), fresh.open()):
-            start = time.monotonic()
-            await down(step, "did not answer within 1 seconds")
-            assert QUICK - 0.1 < time.monotonic() - start < QUICK + 20
-        several = [process.log.entries(0) for _ in range(3)]
-        start = time.monotonic()
-        told = await asyncio.gather(*several, return_exceptions=True)
-        assert {type(error) for error in told} == {StoreDownError}
-        assert time.monotonic() - start < QUICK + 20
-    finally:
-        server.resume()
-    assert await fresh.open() == Found(IDENTITY, True)
-    assert (await process.exchange([record(2)])).made[0] in (1, 2)
-
-
 async def test_a_call_that_is_cancelled_ends_at_once_though_the_server_hangs(
     server, database, logs
 ):
@@ -315,37 +293,6 @@ async def test_too_many_connections_may_become_fewer(server, role, logs):
     await down(logs(url).open(), "too many connections")
     server.run(f"ALTER ROLE {role} CONNECTION LIMIT -1")
     assert await logs(url).open() == Found(IDENTITY, True)
-
-
-async def test_an_answer_that_is_lost_on_its_way_says_nothing_of_the_step(server, database, logs):
-    async with Proxy(server.port) as way:
-        process = await logs.joined(server.url(database, port=way.port))
-        await process.exchange([record(1)])  # which prepares the statement
-        way.is_cut = True
-        await down(process.exchange([record(2)]))
-        way.is_cut = False
-        assert (await process.exchange([record(3)])).made == [3]
-        assert [event.record for event in await events(process.log)] == list(map(record, (1, 2, 3)))
-
-
-@pytest.mark.slow
-async def test_a_request_that_arrives_after_a_later_one_is_refused(server, database, logs):
-    async with Proxy(server.port) as way:
-        process = await logs.joined(server.url(database, port=way.port), timeout=QUICK)
-        late = process.log
-        await process.exchange([record(1)])  # which prepares the statement
-        way.is_open.clear()
-        await down(process.exchange([record(2)]))
-        process.log = logs(server.url(database))
-        await process.log.open()
-        assert (await process.exchange([record(3)])).made == [2]
-        way.answered.clear()
-        way.is_open.set()
-        await way.answered.wait()
-        process.log = late
-        await process.follow()
-    assert [entry.event.record for entry in process.followed] == [record(1), record(3)]
-    assert "a request has come after a later one" in server.log
 
 
 @pytest.mark.slow

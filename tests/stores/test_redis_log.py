@@ -4,13 +4,11 @@ What every log has to do is in `test_log.py`.
 """
 
 import asyncio
-import signal
 import subprocess
 import traceback
 
 import pytest
 from open_logs import Logs
-from proxy import Proxy
 from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, collected, events, record
 
@@ -260,67 +258,6 @@ async def test_another_node_of_a_cluster_names_the_one_that_keeps_the_namespace(
 # What fails, and what then holds.
 
 
-async def test_no_step_is_done_twice_when_answers_are_lost(server, logs):
-    async with Proxy(server.port) as proxy:
-        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
-        with server.client() as client:
-            client.config_resetstat()
-            log, owner = process.log, process.owner
-            steps = [
-                process.exchange([record(1)]), log.expire([(1, owner, 1)]), process.join(),
-                log.leave(owner, "finished", None, []),
-            ]  # fmt: skip
-            for step in steps:
-                await log.entries(0)  # so that there is a connection
-                proxy.is_cut = True
-                await down(step)
-                proxy.is_cut = False
-            assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == len(steps)
-        await process.log.close()
-
-
-@pytest.mark.slow
-async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
-    async with Proxy(server.port) as proxy:
-        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}", timeout=QUICK)
-        proxy.is_open.clear()
-        await down(process.exchange([record(1)]), "did not answer within 0.5 seconds")
-        slow, process.log = process.log, logs(server.url)
-        await process.log.open()
-        assert await process.store(record(2)) == [1]
-        proxy.answered.clear()
-        proxy.is_open.set()
-        await proxy.answered.wait()
-        assert await events(process.log) == [Claimed(record(2), 1), Committed(1)]
-        await slow.close()
-
-
-@pytest.mark.slow
-async def test_no_step_waits_longer_than_the_timeout(own_server, logs):
-    process = await logs.joined(own_server.url, timeout=QUICK)
-    [(number, serial)] = await process.claim(record(1))
-    log, owner, late = process.log, process.owner, logs(own_server.url, timeout=QUICK)
-    steps = [
-        lambda: process.exchange(commits=[(number, serial)]), log.open, late.open, process.join,
-        lambda: log.expire([(number, owner, serial)]), lambda: log.pages([1]),
-        lambda: log.leave(owner, "finished", None, []), log.crawls,
-        lambda: log.entries(0), lambda: collected(log.snapshot()),
-        lambda: collected(log.duplicates()), log.close,
-    ]  # fmt: skip
-    own_server.signal(signal.SIGSTOP)
-    loop = asyncio.get_running_loop()
-    try:
-        for step in steps:
-            start = loop.time()
-            if step == log.close:
-                await step()
-            else:
-                await down(step(), "did not answer within 0.5 seconds")
-            assert loop.time() - start < 2 * QUICK
-    finally:
-        own_server.signal(signal.SIGCONT)
-
-
 async def test_those_who_take_part_go_on_with_a_server_that_has_forgotten_all(own_server, logs):
     process = await logs.joined(own_server.url)
     [number] = await process.store(record(1))
@@ -337,16 +274,6 @@ async def test_those_who_take_part_go_on_with_a_server_that_has_forgotten_all(ow
     await process.log.leave(process.owner, "finished", None, [])
     assert (await later.join()).run == process.run + 1
     assert number == 1
-
-
-async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketches(server, logs):
-    away = await logs.joined(server.url, lease=0.01)
-    await asyncio.sleep(0.02)
-    other = Process(logs(server.url))
-    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
-    with pytest.raises(LedgerError, match="method 'minhash' there, 'simhash' here"):
-        await away.exchange([record(1)])
-    assert await events(other.log) == []
 
 
 async def test_a_full_server_changes_nothing_can_be_read_and_may_have_room_again(own_server, logs):

@@ -208,17 +208,6 @@ async def test_a_ledger_that_is_shared_can_be_converted_into_one_that_is_not(sha
         assert ledgers.add(store, record(3)) == 2
 
 
-async def test_a_process_of_before_a_reset_is_a_stranger_if_the_settings_are_others(shared):
-    late, other = await shared.join(SHORT), Process(shared.log())
-    await late.claim(record(1))
-    await asyncio.sleep(1.5 * SHORT)
-    await other.log.open()
-    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
-    with pytest.raises(LedgerError, match="made with other settings"):
-        await late.exchange(record(2))
-    assert (await other.exchange()).entries == []
-
-
 async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_round(shared):
     crawl_alone(shared.path, record(1), record(2))
     process, other = await shared.join(), await shared.join()
