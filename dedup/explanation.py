@@ -1,7 +1,7 @@
 """Two pages -> why they are, or are not, near-duplicates."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -295,22 +295,11 @@ def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]
                 )
 
 
-def names_of_host(ledger: LedgerReader, of_host: str) -> Names:
-    """Return what the pages of a host share in their titles, which crawls learn while they run."""
+def names_of(pages: Iterable[tuple[str, Evidence]]) -> Names:
+    """Return what the titles of *pages*, URLs and what they show, share: crawls learn it so."""
     names = Names()
-    for piece in ledger.columns():
-        for key, evidence in piece.keys_with_evidence():
-            if host(key) == of_host:
-                names.learn(of_host, evidence)
-    return names
-
-
-def names_of(sides: Sequence[Side]) -> Names:
-    """Return what a crawl knows of names that has met these pages alone."""
-    names = Names()
-    for side in sides:
-        if side.extraction.evidence is not None:
-            names.learn(host(side.source), side.extraction.evidence)
+    for url, evidence in pages:
+        names.learn(host(url), evidence)
     return names
 
 

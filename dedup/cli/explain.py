@@ -31,7 +31,6 @@ from dedup.explanation import (
     Feature,
     Side,
     names_of,
-    names_of_host,
     sides_of_ledger,
     with_item,
 )
@@ -152,7 +151,9 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
             method = method or method_of_ledger(ledger)
             rule, ignored = ledger.rule, ledger.setting("DEDUP_IGNORE_FIELDS", [])
             sides = sides_of_ledger(ledger, sources, notes)
-            names = names_of_host(ledger, host(options.other))
+            of_host = host(options.other)
+            known = chain.from_iterable(piece.keys_with_evidence() for piece in ledger.columns())
+            names = names_of(page for page in known if host(page[0]) == of_host)
         pages = ["", ""]
     else:
         pages = list(map(read_source, sources))
@@ -164,7 +165,8 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
     one, other = sides
     explanation = Explanation(one, other, method or method_of("simhash"), rule, names)
     if names is None:
-        learnt = replace(explanation, names=names_of(sides))
+        seen = ((side.source, side.extraction.evidence) for side in sides)
+        learnt = replace(explanation, names=names_of((url, e) for url, e in seen if e))
         if learnt.judgement.verdict != explanation.judgement.verdict:
             notes.append(
                 f"A crawl that has met few pages of the site says: {learnt.judgement.verdict}. "

@@ -93,13 +93,22 @@ def as_html(
     all reports.
     """
     diffs, text = _Diffs(texts), report.dropped_text
-    near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
+    near_misses = [
+        (pair.distance, pair.url, pair.other, diffs.add(pair.url, pair.other))
+        for pair in report.near_misses
+    ]
     groups, left_out = _groups(copies, diffs)
     sizes = {group.original: group.duplicates for group in report.largest_groups}
     for group in groups:
         group["count"] = max(group["count"], sizes.get(group["url"], 0))
     lossiest = [
-        (page, diffs.add(page.original, page.url)) for page in (text.lossiest if text else ())
+        (
+            f"{page.lost:,} / {page.sequences:,}",
+            page.url,
+            page.original,
+            diffs.add(page.original, page.url),
+        )
+        for page in (text.lossiest if text else ())
     ]
     messages = templating.messages().items()
     return templating.render(

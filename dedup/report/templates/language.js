@@ -10,7 +10,6 @@
     }
     for (const button of document.querySelectorAll("[data-language]"))
       button.setAttribute("aria-pressed", String(button.dataset.language === language));
-    document.dispatchEvent(new CustomEvent("spoken", { detail: language }));
   }
 
   for (const button of document.querySelectorAll("[data-language]"))
