@@ -3,7 +3,7 @@
 import json
 import os
 import pty
-from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from commands import run, run_into
@@ -171,87 +171,79 @@ def test_a_line_that_a_kill_tore_in_the_feed_swallows_no_restored_item(dropped, 
 
 
 @pytest.fixture
-def twice(tmp_path):
-    """A function that crawls a site, with a ledger and a file of dropped items."""
-    pages, stack = dict(PAGES), ExitStack()
-    with stack:
-        url = stack.enter_context(served(pages))
+def site(tmp_path):
+    """A function that crawls a site with a ledger and a file of dropped items; its pages, and URL.
 
-        def crawled_again(**settings):
-            spider = spider_over(*(url + path for path in pages))
+    What it is given are attributes of the spider, or settings.
+    """
+    pages = dict(PAGES)
+    with served(pages) as url:
+
+        def crawl_it(paths=pages, spider=(), **settings):
             return crawl(
-                spider, DEDUP_INDEX=tmp_path / "pages.sqlite",
-                DEDUP_DUPLICATES=tmp_path / "dropped.jsonl", **settings,
+                spider_over(*(url + path for path in paths), **dict(spider)),
+                DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
+                **settings,
             )  # fmt: skip
 
-        yield crawled_again, pages, url
+        yield crawl_it, pages, url
+
+
+@pytest.fixture
+def restore(tmp_path, capsys):
+    """A function that restores items of that crawl, of which its ledger is told."""
+    asked = "restore", tmp_path / "dropped.jsonl", "--ledger", tmp_path / "pages.sqlite"
+    return partial(run, capsys, *asked)
+
+
+def parse_html(self, response):
+    yield {"url": response.url, "html": response.text}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"DEDUP_ITEM_FIELD": "html", "parse": True}])
-def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, capsys, twice, settings):
-    crawl_again, pages, url = twice
-    if settings.pop("parse", False):
-
-        def parse(self, response):
-            yield {"url": response.url, "html": response.text}
-
-        spider = spider_over(*(url + path for path in pages), parse=parse)
-
-        def crawl_again(**more):
-            return crawl(
-                spider, DEDUP_INDEX=tmp_path / "pages.sqlite", **settings, **more,
-                DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
-            )  # fmt: skip
-
-    crawl_again()
-    asked = tmp_path / "dropped.jsonl", "--ledger", tmp_path / "pages.sqlite"
-    code, out, err = run(capsys, "restore", *asked, "--group", f"{url}/a")
+@pytest.mark.parametrize(
+    "settings", [{}, {"DEDUP_ITEM_FIELD": "html", "spider": {"parse": parse_html}}]
+)
+def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, restore, site, settings):
+    crawl_it, pages, url = site
+    crawl_it(**settings)
+    code, out, err = restore("--group", f"{url}/a")
     assert (code, urls(out)) == (0, [f"{url}/near", f"{url}/equal"])
     assert err == "2 of 3 items restored (1 exact-duplicate, 1 near-duplicate; 1 group)\n"
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
         assert [crawl.reason for crawl in ledger.crawls()] == ["finished", "restored"]
         assert [match.duplicate for match in ledger.matches()] == [f"{url}/b/print"]
     # Once more: they are stored, which the ledger knows.
-    code, out, err = run(capsys, "restore", *asked, "--group", f"{url}/a")
+    code, out, err = restore("--group", f"{url}/a")
     assert (code, out) == (0, "")
     assert f"left out, as {tmp_path / 'pages.sqlite'} has their pages as stored: 2\n" in err
     (tmp_path / "dropped.jsonl").unlink()
-    result = crawl_again()
+    result = crawl_it(**settings)
     assert result.items == []
     assert result.stats["dedup/unchanged"] == 4
     assert [line["url"] for line in lines_of(tmp_path / "dropped.jsonl")] == [f"{url}/b/print"]
     pages["/near"] = page(article(9), title="The first")
-    assert [item["url"] for item in crawl_again().items] == [f"{url}/near"]  # it has changed
+    assert [item["url"] for item in crawl_it(**settings).items] == [f"{url}/near"]  # has changed
 
 
 @pytest.mark.slow
-def test_a_page_that_was_dropped_with_two_texts_is_restored_with_both_and_only_once(
-    twice, tmp_path, capsys
-):
-    crawl_again, pages, url = twice
-    crawl_again(DEDUP_FIELDS=FIELDS)
+def test_a_page_that_was_dropped_with_two_texts_is_restored_with_both_and_only_once(site, restore):
+    crawl_it, pages, url = site
+    crawl_it(DEDUP_FIELDS=FIELDS)
     pages["/near"] = PAGES["/equal"]
-    crawl_again(DEDUP_FIELDS=FIELDS)
-    asked = tmp_path / "dropped.jsonl", "--ledger", tmp_path / "pages.sqlite"
-    _, out, _ = run(capsys, "restore", *asked, "--url", "*/near")
-    assert urls(out) == [f"{url}/near"] * 2
-    code, out, _ = run(capsys, "restore", *asked, "--url", "*/near")
-    assert (code, out) == (0, "")
+    crawl_it(DEDUP_FIELDS=FIELDS)
+    assert urls(restore("--url", "*/near")[1]) == [f"{url}/near"] * 2
+    assert restore("--url", "*/near")[:2] == (0, "")
 
 
 @pytest.mark.slow
-def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, capsys):
+def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, site, restore):
     def parse(self, response):
         yield {"url": response.url, "number": 1}
         yield {"url": response.url, "number": 2}
 
-    with served({path: PAGES[path] for path in ("/a", "/near")}) as url:
-        spider = spider_over(f"{url}/a", f"{url}/near", parse=parse)
-        crawl(spider, DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "d.jsonl")
-    asked = tmp_path / "d.jsonl", "--ledger", tmp_path / "pages.sqlite"
-    _, out, _ = run(capsys, "restore", *asked)
-    assert out.count('/near"') == 2
+    site[0](("/a", "/near"), {"parse": parse})
+    assert restore()[1].count('/near"') == 2
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
         assert ledger.counts() == {"pages": 2, "ended": 0, "matches": 0}
 

@@ -1,14 +1,12 @@
 """``dedup scan --scope``: records are compared within what their fields, URLs and languages say."""
 
 import csv
-import io
 import json
-from contextlib import redirect_stdout
 
 import pytest
+from commands import scanned
 from texts import CHINESE, article, edited, page
 
-from dedup.cli import main
 from dedup.records import format_of
 
 TEXT = article(3)
@@ -44,29 +42,6 @@ def write(path, records):
     else:
         path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return path
-
-
-def scanned(path, *arguments, content=()):
-    """The exit code of a scan, the places of the records that it kept, and its figures."""
-    out = path.with_name(f"unique{path.suffix}")
-    out.unlink(missing_ok=True)
-    command = ["scan", path, "-o", out, "--json", *content, *arguments]
-    with redirect_stdout(io.StringIO()) as shown:
-        code = main(list(map(str, command)))
-    if code:
-        return code, None, None
-    kept = lines_of(out)
-    places = [place for place, line in enumerate(lines_of(path)) if line in kept]
-    return code, places, json.loads(shown.getvalue())
-
-
-def lines_of(path):
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        return pq.read_table(path).to_pylist()
-    lines = path.read_text().splitlines()
-    return lines[1:] if path.suffix == ".csv" else lines
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
@@ -109,7 +84,7 @@ def test_a_text_has_the_language_of_its_script(tmp_path):
     assert (code, figures["kept"], figures["exact_duplicates"]) == (0, 2, 1)
 
 
-def test_what_fails_in_a_function_costs_no_record(tmp_path, capsys):
+def test_what_fails_in_a_function_costs_no_record(tmp_path):
     path = write(tmp_path / "lamps.jsonl", LAMPS)
     code, kept, figures = scanned(path, "--scope", f"{__name__}.number")
     # "" is a value that a function may return.
@@ -133,26 +108,24 @@ def test_what_fails_in_a_function_costs_no_record(tmp_path, capsys):
         ),
     ],
 )
-def test_a_scope_that_can_only_fail_is_refused(tmp_path, capsys, name, arguments, message):
+def test_a_scope_that_can_only_fail_is_refused(tmp_path, name, arguments, message):
     write(tmp_path / "lamps.jsonl", LAMPS)
     write(tmp_path / "texts.jsonl", [{"text": TEXT}])
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a.txt").write_text(TEXT)
-    suffix = "" if name == "site" else ".jsonl"
-    command = ["scan", str(tmp_path / name), "-o", str(tmp_path / f"unique{suffix}"), *arguments]
-    assert main(command) == 2
-    assert message in capsys.readouterr().err
+    code, _, err = scanned(tmp_path / name, *arguments)
+    assert (code, message in err) == (2, True)
 
 
-def test_a_scan_goes_on_within_its_scopes(tmp_path, capsys):
+def test_a_scan_goes_on_within_its_scopes(tmp_path):
     path, sketches = write(tmp_path / "lamps.jsonl", LAMPS), tmp_path / "sketches"
     options = ["--scope", "field:sku", "--sketches", sketches]
     first, again = scanned(path, *options), scanned(path, *options)
     assert (first[1], again[1]) == ([0, 1, 3, 4], [0, 1, 3, 4])
     assert again[2]["from_sketches"] == 5
     assert again[2]["kept_without_scope"] == 2
-    assert scanned(path, "--sketches", sketches)[0] == 2
-    assert "scope 'field:sku' there, None here" in capsys.readouterr().err
+    code, _, err = scanned(path, "--sketches", sketches)
+    assert (code, "scope 'field:sku' there, None here" in err) == (2, True)
 
 
 def test_all_fields_are_read_only_where_they_are_wanted(tmp_path):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from report_of import SETTINGS, changed, page
+from report_of import SETTINGS, changed, far_copy, page
 from texts import article, edited
 
 from dedup.detector import Detector
@@ -16,15 +16,12 @@ from dedup.stores import StoreState
 from dedup.url_advice import Contents
 
 EXAMPLE = Path(__file__).with_name("report.json").read_text("utf-8")
-FAR = " ".join(
-    "other" if place % 25 == 0 else word for place, word in enumerate(article(1).split())
-)
 
 
 def record_a_crawl(summary, detector):
     """Have *summary* count something of everything."""
     texts = [(f"http://a/{n}{q}", article(n)) for n in range(5) for q in ("", "?print=1")]
-    texts += [("http://b/1", edited(article(1))), ("http://b/far", FAR)]
+    texts += [("http://b/1", edited(article(1))), ("http://b/far", far_copy(1))]
     for url, text in texts:
         summary.record(detector.judge(page(text).record.under(url)), url, len(text), page(text))
     for kind, distance in ((Kind.CHANGED, 5), (Kind.UNCHANGED, None), (Kind.REPEATED, None)):
@@ -66,16 +63,10 @@ def test_it_is_read_back_from_its_json(open_store):
 
 def test_one_of_an_older_version_is_read_and_shown(open_store):
     old = json.loads(EXAMPLE)
-    later = (
-        "dropped_text",
-        "weak",
-        "second_opinion",
-        "chinese_scripts",
-        "titles",
-        "preferred",
-        "versions",
-    )
-    for key in (*later, "near_patterns"):
+    for key in (
+        "dropped_text", "weak", "second_opinion", "chinese_scripts", "titles", "preferred",
+        "versions", "near_patterns",
+    ):  # fmt: skip
         del old[key]
     report = Report.from_json(old)
     assert (report.dropped_text, report.titles, report.weak) == (None, None, {})
