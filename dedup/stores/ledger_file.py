@@ -67,6 +67,7 @@ class LedgerFile:
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a broken link; is its disk mounted?")
         self.path = Path(path).resolve()
+        self._inode: tuple[int, int] | None = None
 
     def make(self, identity: Mapping[str, Any]) -> None:
         """Make the file with *identity* if it is missing; the caller must hold the lock."""
@@ -157,6 +158,21 @@ class LedgerFile:
                 file.close()
                 raise
             return file
+
+    def check_place(self) -> None:
+        """Raise LedgerError if the file is not the one of the first call any more."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise self.moved_error() from error
+        inode = status.st_dev, status.st_ino
+        self._inode = self._inode or inode
+        if self._inode != inode:
+            raise self.moved_error()
+
+    def moved_error(self) -> LedgerError:
+        """Return the error that says that another file is there than before, or none."""
+        return LedgerError(f"{self.path} was moved or removed while it was in use")
 
     def open(self, mode: str) -> sqlite3.Connection:
         """Open the file in a *mode* of SQLite's URIs, whatever it is; any thread may use it."""

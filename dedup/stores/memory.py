@@ -7,7 +7,7 @@ from typing import Any
 
 from dedup.arrays import Packed
 from dedup.record import Claimed, Committed, PageRecord
-from dedup.stores.base import News, Store, Stored, Texts
+from dedup.stores.base import News, Store, Texts
 from dedup.text import from_utf8, to_utf8
 
 
@@ -43,9 +43,6 @@ class MemoryStore(Store):
         if number in self._open:
             return self._open[number]
         return self._keys[self._places[bisect_left(self._numbers, number)]]
-
-    async def earlier(self, key: str) -> list[Stored]:
-        return []
 
     async def leave(
         self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()

@@ -57,7 +57,7 @@ class SqliteStore(Store):
             self._closing.enter_context(lock(self._file))
             self._file.make(self._identity)
             self._reader = self._closing.enter_context(closing(self._file.connect()))
-            self._inode = self.path.stat().st_ino
+            self._file.check_place()
             with self._file.errors():
                 self._writer = self._closing.enter_context(closing(self._file.connect()))
                 if unfinished := tables.unfinished_crawl(self._reader, job):
@@ -171,8 +171,7 @@ class SqliteStore(Store):
 
         Raises LedgerError or sqlite3.Error if the file cannot be written.
         """
-        if not self.path.exists() or self.path.stat().st_ino != self._inode:
-            raise LedgerError(f"{self.path} was moved or removed while it was in use")
+        self._file.check_place()
         with self._writer as file:
             tables.insert_news(file, news, self.run)
 

@@ -76,7 +76,6 @@ class SqliteLog(Log):
         self._is_closed = False
         self._closing = ExitStack()
         self._connection: sqlite3.Connection | None = None
-        self._inode: tuple[int, int] | None = None
         # What is being read piece by piece.
         self._readings: set[Generator[Any, None, None]] = set()
         self._identity: dict[str, Any] | None = None
@@ -266,7 +265,7 @@ class SqliteLog(Log):
     @property
     def _is_nowhere(self) -> bool:
         """Whether nobody has made the file yet."""
-        return self._inode is None and not self._file.path.exists()
+        return self._connection is None and not self._file.path.exists()
 
     def _connected(self) -> sqlite3.Connection:
         """Return the connection to the file.
@@ -280,18 +279,8 @@ class SqliteLog(Log):
                 self._closing = closing_on_failure.pop_all()
             connection.isolation_level = None
             self._connection = connection
-        try:
-            status = self._file.path.stat()
-        except OSError as error:
-            raise self._moved_error() from error
-        inode = status.st_dev, status.st_ino
-        self._inode = self._inode or inode
-        if self._inode != inode:
-            raise self._moved_error()
+        self._file.check_place()
         return self._connection
-
-    def _moved_error(self) -> LedgerError:
-        return LedgerError(f"{self.name} was moved or removed while it was in use")
 
     @contextmanager
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
@@ -319,7 +308,7 @@ class SqliteLog(Log):
         except LedgerError as error:
             code = getattr(error.__cause__, "sqlite_errorcode", 0)
             if code == sqlite3.SQLITE_READONLY_DBMOVED:
-                raise self._moved_error() from error
+                raise self._file.moved_error() from error
             if code & 0xFF in _MAY_COME_BACK:
                 raise StoreDownError(str(error)) from error
             raise

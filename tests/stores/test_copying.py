@@ -12,7 +12,8 @@ import pytest
 from ledgers import add, joined, leave, publish, record
 from log_servers import Place
 from redis_server import RedisLogServer
-from test_log import IDENTITY, SERVERS, Process
+from test_log import IDENTITY, SERVERS
+from test_log import joined as taking_part
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import unpack_items
@@ -20,7 +21,7 @@ from dedup.stores import copying
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
 from dedup.stores.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.ledger_file import LedgerError, LedgerInUseError
-from dedup.stores.log import Joined
+from dedup.stores.log import Found, Joined
 from dedup.stores.reader import LedgerReader
 
 
@@ -101,10 +102,7 @@ def crawled(tmp_path_factory):
 
 
 async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, path):
-    one, other = Process(place.log()), Process(place.log())
-    for process in one, other:
-        assert await process.log.open() is None or process is other
-        await process.join(spider=f"spider {process.owner[-1]}")
+    one, other = [await taking_part(place, spider=name) for name in ("one", "other")]
     [a, b] = await one.store(page(1), page(2, scope="a scope")._replace(item=b"a value!"))
     [c] = await other.store(page(3, "http://a/1"), items=(b"another!", b""), replaces=(a,))
     await other.claim(page(4))  # nobody knows yet whether it is stored
@@ -130,18 +128,15 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
         assert list(reader.preferred()) == [(b, "http://a/better")]
         assert list(reader.duplicates()) == [note("http://a/copy", b)]
         crawls = [(c.id, c.run, c.spider, c.reason, c.report) for c in reader.crawls()]
-        spiders = [f"spider {process.owner[-1]}" for process in (one, other)]
         assert crawls == [
-            (1, 1, spiders[0], "finished", {"pages": {"judged": 2}}),
-            (2, 1, spiders[1], None, None),
+            (1, 1, "one", "finished", {"pages": {"judged": 2}}),
+            (2, 1, "other", None, None),
         ]
         assert reader.crawls()[0].started <= reader.crawls()[0].finished
 
 
 async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(place, path):
-    process = Process(place.log())
-    await process.log.open()
-    await process.join()
+    process = await taking_part(place)
     [old] = await process.store(page(1))
     [new] = await process.store(page(2, "http://a/1"), replaces=(old,))
     await copy_to_ledger(place.log(), path)
@@ -163,12 +158,10 @@ async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
 
 async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
     await copy_to_log(ledger, place.log())
-    process = Process(place.log())
-    found = await process.log.open()
-    assert (found.identity, found.is_in_use) == (IDENTITY, False)
-    joined = await process.join()
+    assert await place.log().open() == Found(IDENTITY, False)
+    process = await taking_part(place)
     # What was moved is of an earlier run.
-    assert joined == Joined(2, False, False, joined.position)
+    assert process.joined == Joined(2, False, False, process.joined.position)
     assert (await process.store(page(9003)))[0] > 26
 
 
@@ -182,9 +175,7 @@ async def test_a_ledger_that_is_damaged_is_told(place, ledger):
 
 
 async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
-    process = Process(place.log())
-    await process.log.open()
-    await process.join()
+    process = await taking_part(place)
     await process.store(page(1, "http://a/of-another-crawl"))
     with pytest.raises(LedgerInUseError, match="is in use: wait for the end of its crawls"):
         await copy_to_log(ledger, place.log())
@@ -194,26 +185,20 @@ async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
             await refused
 
 
-def with_a_crawl_at_the_first_claims(log, other):
-    """Have another process join *log*, as *other*, when the first claims were made."""
+async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
+    log, others = place.log(), []
     exchange = log.exchange
 
     async def exchange_and_join(request):
         answer = await exchange(request)
         if request.turn == 1:
-            await other.log.open()
-            await other.join()
+            others.append(await taking_part(place))
         return answer
 
     log.exchange = exchange_and_join
-    return log
-
-
-async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
-    other = Process(place.log())
-    log = with_a_crawl_at_the_first_claims(place.log(), other)
     with pytest.raises(LedgerInUseError, match="is in use"):
         await copy_to_log(ledger, log)
+    [other] = others
     await other.follow()
     kinds = [type(entry.event).__name__ for entry in other.followed]
     assert sorted(kinds) == ["Claimed"] * 10 + ["Released"] * 10
@@ -304,9 +289,7 @@ async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
 
 
 async def test_a_reset_meanwhile_is_noticed(place, path):
-    process = Process(place.log())
-    await process.log.open()
-    await process.join()
+    process = await taking_part(place)
     await process.store(page(1))
     await process.log.leave(process.owner, "finished", None, ())
     log = place.log()
@@ -315,9 +298,7 @@ async def test_a_reset_meanwhile_is_noticed(place, path):
     async def then_reset(since=0.0):
         async for piece in snapshot(since):
             yield piece
-        other = Process(place.log())
-        await other.log.open()
-        await other.join(reset=True, spider="another")
+        other = await taking_part(place, reset=True, spider="another")
         await other.store(page(2))
 
     log.snapshot = then_reset
@@ -327,17 +308,13 @@ async def test_a_reset_meanwhile_is_noticed(place, path):
 
 
 async def test_a_run_that_begins_meanwhile_has_its_crawl(place, path):
-    first = Process(place.log())
-    await first.log.open()
-    await first.join()
+    first = await taking_part(place)
     await first.log.leave(first.owner, "finished", None, ())
     log = place.log()
     snapshot = log.snapshot
 
     async def later_snapshot(since=0.0):
-        later = Process(place.log())
-        await later.log.open()
-        await later.join(spider="later")
+        later = await taking_part(place, spider="later")
         await later.store(page(1))
         async for piece in snapshot(since):
             yield piece

@@ -97,7 +97,7 @@ class Process:
 
     async def join(self, *, spider="test", job=None, identity=IDENTITY, reset=False):
         joined = await self.log.join(Member(self.owner, spider, job), identity, reset=reset)
-        self.run = joined.run
+        self.run, self.joined = joined.run, joined
         return joined
 
     def request(self, claims=(), seen=None, commits=(), **more):
@@ -212,10 +212,11 @@ async def test_opening_a_log_that_is_there_tells_of_it_and_changes_nothing(place
     assert await place.log().open() == Found(IDENTITY, False)
 
 
-async def test_who_takes_part_has_a_lease_which_ends(place):
-    await joined(place, SHORT)
+async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
+    first = await joined(place, SHORT)
     await place.server.pass_time(1.5 * SHORT)
     assert await place.log().open() == Found(IDENTITY, False)
+    assert (await joined(place)).run > first.run
 
 
 async def test_strangers_are_refused_and_change_nothing(place):
@@ -224,10 +225,8 @@ async def test_strangers_are_refused_and_change_nothing(place):
     contents, crawls = place.contents(), await process.log.crawls()
     other = {**IDENTITY, "method": "minhash"}
     for reset in (False, True):
-        stranger = Process(place.log())
-        await stranger.log.open()
         with pytest.raises(LedgerError) as raised:
-            await stranger.join(identity=other, reset=reset)
+            await joined(place, identity=other, reset=reset)
         assert not isinstance(raised.value, StoreDownError)
         assert (place.contents(), await process.log.crawls()) == (contents, crawls)
     assert await place.log().open() == Found(IDENTITY, True)
@@ -237,19 +236,10 @@ async def test_the_first_begins_a_run_which_others_share_while_somebody_takes_pa
     first, second = await joined(place), await joined(place)
     assert first.run == second.run
     await first.log.leave(first.owner, "finished", None, [])
-    third = Process(place.log())
-    await third.log.open()
-    assert await third.join() == Joined(first.run, False, False, 0)
+    third = await joined(place)
+    assert third.joined == Joined(first.run, False, False, 0)
     for process in (second, third):
         await process.log.leave(process.owner, "finished", None, [])
-    later = Process(place.log())
-    await later.log.open()
-    assert (await later.join()).run > first.run
-
-
-async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
-    first = await joined(place, SHORT)
-    await place.server.pass_time(1.5 * SHORT)
     assert (await joined(place)).run > first.run
 
 
@@ -280,9 +270,7 @@ async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
     killed = await joined(place, SHORT, job="a job")
     await place.server.pass_time(1.5 * SHORT)
     await joined(place)
-    again = Process(place.log())
-    await again.log.open()
-    assert await again.join(job="a job") == Joined(killed.run, True, False, 0)
+    assert (await joined(place, job="a job")).joined == Joined(killed.run, True, False, 0)
 
 
 async def test_resetting_forgets_all(place):
@@ -295,10 +283,9 @@ async def test_resetting_forgets_all(place):
         duplicates=[DuplicateNote("http://b/", number, "near-duplicate", 1.0, 5.0)],
     )
     await process.log.leave(process.owner, "finished", {}, [("http://a/", None, "text")])
-    later = Process(place.log())
-    await later.log.open()
     other = {"method": "minhash"}
-    assert await later.join(reset=True, identity=other) == Joined(1, False, True, 0)
+    later = await joined(place, reset=True, identity=other)
+    assert later.joined == Joined(1, False, True, 0)
     log = later.log
     assert await log.open() == Found(other, True)
     assert await events(log) == await collected(log.snapshot()) == []
@@ -310,18 +297,17 @@ async def test_resetting_forgets_all(place):
 
 async def test_nothing_is_reset_while_somebody_takes_part(place):
     await (await joined(place)).store(record(1))
-    later = Process(place.log())
-    await later.log.open()
-    assert not (await later.join(reset=True)).is_reset
+    later = await joined(place, reset=True)
+    assert not later.joined.is_reset
     assert len(await events(later.log)) == 2
 
 
 async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketches(place):
-    away, other = await joined(place, SHORT), Process(place.log())
+    away = await joined(place, SHORT)
     await away.claim(record(1))
     await place.server.pass_time(1.5 * SHORT)
-    await other.log.open()
-    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
+    other = await joined(place, identity={"method": "minhash"}, reset=True)
+    assert other.joined.is_reset
     with pytest.raises(LedgerError, match="other settings") as raised:
         await away.exchange([record(2)])
     assert not isinstance(raised.value, StoreDownError)
@@ -460,17 +446,11 @@ async def test_turns_are_those_of_an_owner_and_may_leap(place):
 # Leases.
 
 
-async def test_claims_whose_owner_has_a_lease_do_not_expire(place):
-    process, other = await joined(place), await joined(place)
-    [[number, serial]] = await process.claim(record(1))
-    assert LEASE - 10 < await other.log.expire([(number, process.owner, serial)]) <= LEASE
-    assert len(await events(other.log)) == 1
-
-
-async def test_claims_whose_owner_has_no_lease_are_released(place):
+async def test_claims_whose_owner_has_no_lease_are_released_although_others_exchange(place):
     process, other = await joined(place, SHORT), await joined(place)
     claims = [(n, process.owner, s) for n, s in await process.claim(record(1), record(2))]
     await place.server.pass_time(1.5 * SHORT)
+    await other.exchange()
     assert await other.log.expire(claims[1:]) == math.inf
     entries = await other.log.entries(2)
     assert [(entry.owner, entry.serial, entry.run, entry.event) for entry in entries] == [
@@ -518,15 +498,6 @@ async def test_each_exchange_renews_the_lease(place):
     await process.exchange()
     await place.server.pass_time(1.5 * SHORT)
     assert LEASE - 15 < await other.log.expire([(number, process.owner, serial)]) <= LEASE
-
-
-async def test_a_lease_ends_although_others_exchange(place):
-    gone, other = await joined(place, SHORT), await joined(place)
-    [[number, serial]] = await gone.claim(record(1))
-    await place.server.pass_time(1.5 * SHORT)
-    await other.exchange()
-    assert await other.log.expire([(number, gone.owner, serial)]) == math.inf
-    assert Released(number) in await events(other.log)
 
 
 async def test_the_commit_of_a_claim_that_has_expired_is_lost_and_its_owner_takes_part_again(place):
