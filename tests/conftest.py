@@ -3,6 +3,7 @@
 And what makes the tests fast and keeps them so, and a disk that is soon full.
 """
 
+import asyncio
 import gc
 import os
 import signal
@@ -13,6 +14,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             _is_alone(item),
         )
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine in an event loop of its own, in which what it has used is closed, too."""
+    if not iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+
+    async def run() -> None:
+        try:
+            await pyfuncitem.obj(**arguments)
+        finally:
+            for argument in arguments.values():
+                if hasattr(argument, "aclose"):
+                    await argument.aclose()
+
+    asyncio.run(run())
+    return True
 
 
 @contextmanager

@@ -266,30 +266,26 @@ def test_a_history_that_shrinks_is_noticed_and_nothing_is_lost(monkeypatch, faul
     assert changes
 
 
-def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
-    async def crawl():
-        server = Server()
-        store = SharedStore(MemoryLog(server), {})
-        detector = Detector(SimHash(), store=store)
-        await detector.reserve(page(FAR, "a"))
-        server.is_down = True
-        with pytest.raises(StoreDownError):
-            await detector.reserve(page(NEAR, "b"))
-        verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
-        assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
-        detector.commit(claim)
-        late = detector.follower.late_claims
-        assert (bool(late), late.stored) == (True, 1)
-        server.is_down = False
-        for _ in range(2):  # the claim, then its commit
-            await detector.follower.exchange(store.take_news())
-            store.end_exchange(published=True)
-        assert (bool(late), late.stored, store.unpublished) == (False, 0, 0)
-        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-        await later.load()
-        return (await later.reserve(page(NEARER, "c"))).verdict
-
-    assert asyncio.run(crawl()).original == "b"
+async def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
+    server = Server()
+    store = SharedStore(MemoryLog(server), {})
+    detector = Detector(SimHash(), store=store)
+    await detector.reserve(page(FAR, "a"))
+    server.is_down = True
+    with pytest.raises(StoreDownError):
+        await detector.reserve(page(NEAR, "b"))
+    verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
+    assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
+    detector.commit(claim)
+    late = detector.follower.late_claims
+    assert (bool(late), late.stored) == (True, 1)
+    server.is_down = False
+    for _ in range(2):  # the claim, then its commit
+        await publish(detector, store)
+    assert (bool(late), late.stored, store.unpublished) == (False, 0, 0)
+    later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+    await later.load()
+    assert (await later.reserve(page(NEARER, "c"))).verdict.original == "b"
 
 
 class Refusals:
@@ -331,66 +327,55 @@ class Refusals:
 
 
 @pytest.mark.parametrize("error", [LedgerError, OverflowError, StoreDownError])
-def test_a_refused_exchange_is_an_outage_after_which_nothing_is_missing(error):
-    async def crawl():
-        one = Refusals(error)
-        await one.keep(0)
-        one.refuses = True
-        for number in range(1, 20):
-            await one.keep(number)
-        assert one.sizes == [1, 1], "nobody asks while it is down"
-        assert one.store.is_down
-        for _ in range(5):
-            with pytest.raises(StoreDownError, match="it cannot take this"):
-                await one.publish()
-        one.refuses = False
-        while one.store.has_news or one.detector.follower.late_claims:
+async def test_a_refused_exchange_is_an_outage_after_which_nothing_is_missing(error):
+    one = Refusals(error)
+    await one.keep(0)
+    one.refuses = True
+    for number in range(1, 20):
+        await one.keep(number)
+    assert one.sizes == [1, 1], "nobody asks while it is down"
+    assert one.store.is_down
+    for _ in range(5):
+        with pytest.raises(StoreDownError, match="it cannot take this"):
             await one.publish()
-        assert not one.store.is_down
-        assert one.committed() == list(range(20))
-        assert one.detector.follower.late_claims.stored == 0
-
-    asyncio.run(crawl())
-
-
-def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_before():
-    """Else near copies of these would be stored."""
-
-    async def crawl():
-        one = Refusals()
-        for number in range(2500):
-            one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
+    one.refuses = False
+    while one.store.has_news or one.detector.follower.late_claims:
         await one.publish()
-        for content in (FAR, FAR << 4):
-            await one.detector.reserve(page(content, "another"))
-        assert one.sizes == [1000, 1001, 501]
-
-    asyncio.run(crawl())
+    assert not one.store.is_down
+    assert one.committed() == list(range(20))
+    assert one.detector.follower.late_claims.stored == 0
 
 
-def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
+async def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_before():
+    """Else near copies of these would be stored."""
+    one = Refusals()
+    for number in range(2500):
+        one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
+    await one.publish()
+    for content in (FAR, FAR << 4):
+        await one.detector.reserve(page(content, "another"))
+    assert one.sizes == [1000, 1001, 501]
+
+
+async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
     """Else each page would wait for whoever tries."""
-
-    async def crawl():
-        server, blocked = Server(), asyncio.Event()
-        store = SharedStore(MemoryLog(server), {})
-        detector = Detector(SimHash(), store=store)
-        await detector.reserve(page(FAR, "a"))
-        server.is_down = True
-        with pytest.raises(StoreDownError):
-            await detector.follower.exchange(store.take_news())
-        store.end_exchange(published=False)
-        store._log._travel = blocked.wait
-        trying = asyncio.ensure_future(detector.follower.exchange(store.take_news()))
-        await asyncio.sleep(0)
-        with pytest.raises(StoreDownError):
-            await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
-        assert not trying.done()
-        blocked.set()
-        with pytest.raises(StoreDownError):
-            await trying
-
-    asyncio.run(crawl())
+    server, blocked = Server(), asyncio.Event()
+    store = SharedStore(MemoryLog(server), {})
+    detector = Detector(SimHash(), store=store)
+    await detector.reserve(page(FAR, "a"))
+    server.is_down = True
+    with pytest.raises(StoreDownError):
+        await detector.follower.exchange(store.take_news())
+    store.end_exchange(published=False)
+    store._log._travel = blocked.wait
+    trying = asyncio.ensure_future(detector.follower.exchange(store.take_news()))
+    await asyncio.sleep(0)
+    with pytest.raises(StoreDownError):
+        await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
+    assert not trying.done()
+    blocked.set()
+    with pytest.raises(StoreDownError):
+        await trying
 
 
 def test_a_page_that_is_not_compared_is_not_entered_later():
@@ -401,7 +386,7 @@ def test_a_page_that_is_not_compared_is_not_entered_later():
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
+async def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
     server = Server()
     was_enabled = []
 
@@ -410,16 +395,11 @@ def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
         if fails:
             raise LookupError
 
-    async def load():
-        first = SharedStore(MemoryLog(server), {})
-        detector = Detector(SimHash(1), store=first)
-        await first.join("a")
-        claim = (await detector.reserve(page(FAR, "stored"))).claim
-        detector.commit(claim)
-        await detector.follower.exchange(first.take_news())
-        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
-
+    first = SharedStore(MemoryLog(server), {})
+    detector = Detector(SimHash(1), store=first)
+    detector.commit((await detector.reserve(page(FAR, "stored"))).claim)
+    await publish(detector, first)
     with pytest.raises(LookupError) if fails else nullcontext():
-        asyncio.run(load())
+        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
     assert was_enabled[0] is False
     assert gc.isenabled()

@@ -1,7 +1,5 @@
 """Near misses: the nearest stored pages that are just no match."""
 
-import asyncio
-
 import pytest
 from memory_log import MemoryLog, Server, publish
 
@@ -36,24 +34,21 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_that_is_beyond_the_thresho
     assert list(neighbours.of([page(HERE)], "nothing there")) == [None]
 
 
-def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_are_fetched():
-    async def crawl():
-        server = Server()
-        first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-        first.judge(page(MISS, "miss"))
-        await publish(first, first.store)
-        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-        await later.load()
-        server.is_down = True
-        records = [page(HERE), page(FARTHER)]
-        with pytest.raises(StoreDownError):
-            await later.neighbours.fetch(records, "")
-        assert list(later.neighbours.of(records, "")) == [
-            ("page 1 of memory of the tests", 8, None), None,
-        ]  # fmt: skip
-        server.is_down = False
-        await later.follower.exchange(News())  # which finds out
+async def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_are_fetched():
+    server = Server()
+    first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+    first.judge(page(MISS, "miss"))
+    await publish(first, first.store)
+    later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+    await later.load()
+    server.is_down = True
+    records = [page(HERE), page(FARTHER)]
+    with pytest.raises(StoreDownError):
         await later.neighbours.fetch(records, "")
-        assert list(later.neighbours.of(records, "")) == [("miss", 8, None), None]
-
-    asyncio.run(crawl())
+    assert list(later.neighbours.of(records, "")) == [
+        ("page 1 of memory of the tests", 8, None), None,
+    ]  # fmt: skip
+    server.is_down = False
+    await later.follower.exchange(News())  # which finds out
+    await later.neighbours.fetch(records, "")
+    assert list(later.neighbours.of(records, "")) == [("miss", 8, None), None]

@@ -1,4 +1,4 @@
-"""One process of several over a log: what it makes of a history that changes, and of outages."""
+"""Processes over one log: their claims, a history that changes, outages, and what is earlier."""
 
 import asyncio
 from contextlib import suppress
@@ -7,8 +7,9 @@ import memory_log
 import pytest
 from memory_log import MemoryLog, Server, publish
 
-from dedup.detector import Detector
+from dedup.detector import Detector, OwnClaims
 from dedup.earlier import Earlier
+from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
 from dedup.rule import Kind, Rule
@@ -48,8 +49,8 @@ class Process:
         await until_it_waits(reading)
         return reading
 
-    async def reserve(self, content, key):
-        return await self.detector.reserve(page(content, key))
+    async def reserve(self, content, key, item=b"", own=None):
+        return await self.detector.reserve(page(content, key)._replace(item=item), own=own)
 
     async def keep(self, content, key):
         """Have a page stored, for all."""
@@ -110,6 +111,113 @@ def committed(server):
     stored = {e.event.number for e in map(server.entry, range(1, len(server.log) + 1))
               if isinstance(e.event, Committed)}  # fmt: skip
     return sorted(claimed.record.key for number, claimed in pages.items() if number in stored)
+
+
+# Claims.
+
+
+async def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first(server):
+    one = await begun(server)
+    one.gate.clear()
+    tasks = [
+        asyncio.create_task(one.reserve(content, key))
+        for content, key in ((NEAR, "a"), (NEARER, "b"), (FAR, "c"))
+    ]
+    await until_it_waits(tasks[0])
+    one.gate.set()
+    first, second, other = await asyncio.gather(*tasks)
+    assert first.verdict.kind is other.verdict.kind is Kind.NEW
+    assert (second.verdict, second.claim) == (None, first.claim)
+    assert len(one.detector._view._claims) == 2
+
+
+async def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored(server):
+    first = await begun(server)
+    await first.reserve(NEAR, "open")
+    await first.keep(FAR, "stored")
+    later = await begun(server)
+    assert (await later.reserve(FAR + 1, "a")).verdict.original == "stored"
+    waiting = await later.reserve(NEARER, "b")
+    assert (waiting.verdict, waiting.claim.record.key) == (None, "open")
+    assert committed(server) == ["stored"]
+
+
+async def test_a_claim_that_gave_way_is_released_for_others_too(server):
+    """Else they would wait for it."""
+    first, second, third = [await begun(server) for _ in range(3)]
+    await first.reserve(NEAR, "a")
+    gave_way = await second.reserve(NEARER, "b")
+    assert gave_way.claim.record.key == "a"
+    assert second.store.has_news
+    await second.publish()
+    await third.follow()
+    assert len(third.detector._view._claims) == 1
+
+
+A_VALUE, ANOTHER = b"a value!", b"another!"
+
+
+async def kept_without_an_item(server, *items):
+    """Have a page stored with *items* but for one with `A_VALUE`, which a pipeline dropped."""
+    process = await begun(server)
+    claim = (await process.reserve(NEAR, "a", A_VALUE)).claim
+    own = OwnClaims(claim, frozenset([claim.number]))
+    for item in items:
+        assert (await process.reserve(NEAR, "a", item, own)).claim is claim
+    claim.items.remove(A_VALUE)
+    process.detector.commit(claim)
+    await process.publish()
+    return process
+
+
+async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there_are(server):
+    there = await begun(server)
+    await kept_without_an_item(server, A_VALUE + ANOTHER)
+    for process in (there, await begun(server)):
+        await process.follow()
+        for item in (A_VALUE, ANOTHER, A_VALUE + ANOTHER):
+            assert (await process.reserve(NEARER, "b", item)).verdict.original == "a"
+        kept = await process.reserve(NEARER, "c", b"unheard!")
+        assert (kept.verdict.kind, kept.verdict.objection) == (Kind.NEW, Objection.ITEM)
+        process.detector.release(kept.claim)
+        await process.publish()
+
+
+async def test_an_item_that_was_not_stored_bars_no_other_one(server):
+    there = await begun(server)
+    for process in (await kept_without_an_item(server, ANOTHER), there, await begun(server)):
+        await process.follow()
+        assert (await process.reserve(NEARER, "b", ANOTHER)).verdict.is_duplicate
+        kept = await process.reserve(NEARER, "b", A_VALUE)
+        assert kept.verdict.kind is Kind.NEW
+        process.detector.release(kept.claim)
+        await process.publish()
+
+
+async def test_a_page_that_another_process_replaces_does_not_count_any_more(server):
+    await crawled(server, (NEAR, "a"))
+    first, second = await begun(server), await begun(server)
+    assert (await first.keep(FAR, "a")).verdict.kind is Kind.CHANGED
+    await second.follow()
+    assert len(second.detector) == 1
+    assert (await second.reserve(NEAR, "b")).verdict.kind is Kind.NEW
+    assert (await second.reserve(FAR, "c")).verdict.original == "a"
+
+
+# A history that changes, and outages.
+
+
+async def test_what_is_stored_and_not_published_yet_is_claimed_again_when_a_log_has_lost_it(server):
+    one = await begun(server)
+    one.detector.commit((await one.reserve(NEAR, "a")).claim)
+    server.shrink(0)
+    with pytest.raises(HistoryChangedError):
+        await one.publish()
+    assert one.detector.follower.late_claims.stored == 1
+    for _ in range(2):
+        await one.publish()
+    later = await begun(server)
+    assert (await later.reserve(NEARER, "b")).verdict.original == "a"
 
 
 async def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one(server):
