@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from memory_log import publish
+
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord, Released
 from dedup.rule import Kind
-from dedup.stores import StoreDownError
+from dedup.stores import HistoryChangedError, StoreDownError
 from dedup.stores.log import Log
 from dedup.stores.shared import SharedStore
 
@@ -354,20 +356,10 @@ class Process:
                 next_expiry = time.monotonic() + min(seconds, self._order.lease / 4)
 
     async def _publish(self) -> None:
-        news, is_published = self._store.take_news(), False
         try:
-            await self._detector.follower.exchange(news)
-            is_published = True
-        except (StoreDownError, _history_error()):
+            await publish(self._detector, self._store)
+        except (StoreDownError, HistoryChangedError):
             await asyncio.sleep(_STEP)
-        finally:
-            self._store.end_exchange(published=is_published)
-
-
-def _history_error() -> type[Exception]:
-    from dedup.stores import HistoryChangedError
-
-    return HistoryChangedError
 
 
 def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:

@@ -9,13 +9,12 @@ import time
 import traceback
 
 import pytest
-from cases import each
-from open_logs import Logs
+from open_logs import Logs, down, refused
 from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
 from test_log import IDENTITY, Process, all_entries, events, record
 
 from dedup.record import Claimed, Committed
-from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
+from dedup.stores.base import DuplicateNote, HistoryChangedError
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import FORMAT, Found
 from dedup.stores.postgres_log import PostgresLog
@@ -55,61 +54,7 @@ def role(server, database):
     return database
 
 
-async def refused(step, told="."):
-    """Expect that *step* fails for good, and return what is said."""
-    with pytest.raises(LedgerError, match=told) as raised:
-        await step
-    assert not isinstance(raised.value, StoreDownError)
-    return str(raised.value)
-
-
-async def down(step, told="."):
-    """Expect that *step* fails for now."""
-    with pytest.raises(StoreDownError, match=told) as raised:
-        await step
-    return raised.value
-
-
 # URLs.
-
-
-@each(
-    "url",
-    [
-        "postgresql://a:hid@den@host@x/database",
-        "postgresql://a:hid/den@host/database",
-        "postgresql://a:1/hidden@host/database",
-        "postgresql://a:hid?den@host/database",
-        "postgresql://a:1?hid=den@host/database",
-        "postgresql://a:hid#den@host/database",
-        "postgresql://a:hidden@host/database?unheard=of",
-        "postgresql://a:hidden@host/database?namespace=",
-        f"postgresql://a:hidden@host/database?namespace={'n' * 1000}",
-        "postgresql://a:hidden@host/database?namespace=a%00b",
-    ],
-)
-def test_a_url_that_is_none_is_refused_without_its_password(url):
-    with pytest.raises(LedgerError) as raised:
-        PostgresLog(url)
-    told = "".join(traceback.format_exception(raised.value))
-    assert "hid" not in told.replace(url, "")
-
-
-@each(
-    ("url", "name"),
-    [
-        ("postgresql://a:b@host:5433/crawls?namespace=news", "host:5433/crawls?namespace=news"),
-        ("postgresql://a@host/crawls", "host/crawls?namespace=dedup"),
-        (
-            "postgresql://a@one:1,two:2/crawls?target_session_attrs=read-write",
-            "one:1,two:2/crawls?namespace=dedup",
-        ),
-        ("postgresql:///crawls?host=%2Frun%2Fpostgresql&namespace=a%20b",
-         "/crawls?namespace=a%20b"),
-    ],
-)  # fmt: skip
-def test_a_log_is_named_by_what_is_no_secret(url, name):
-    assert PostgresLog(url).name == f"postgresql://{name}"
 
 
 async def test_of_several_hosts_one_is_enough(server, database, logs):

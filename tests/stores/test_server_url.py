@@ -24,6 +24,15 @@ from dedup.stores.server_url import ServerUrl, open_log, without_secrets
             "unix:///run/r.sock?namespace=n&db=2", "unix:///run/r.sock?namespace=n", "n",
             "unix:///run/r.sock?db=2",
         ),
+        (
+            "postgresql://a:b@one:1,two:2/crawls?target_session_attrs=read-write&namespace=news",
+            "postgresql://one:1,two:2/crawls?namespace=news", "news",
+            "postgresql://a:b@one:1,two:2/crawls?target_session_attrs=read-write",
+        ),
+        (
+            "postgresql:///crawls?host=%2Frun%2Fpostgresql", "postgresql:///crawls?namespace=dedup",
+            "dedup", "postgresql:///crawls?host=%2Frun%2Fpostgresql",
+        ),
     ],
 )  # fmt: skip
 def test_a_url_names_a_namespace_and_what_the_client_takes(url, name, namespace, client):
@@ -58,11 +67,15 @@ def test_a_namespace_that_cannot_be_shown_on_a_line_is_refused(namespace, has):
         "redis://ann:12#secret@host",
         "redis://ann:se[cret@host",
         "redis://ann:se:cret@host:port",
+        "postgresql://ann:se@cret@host@x/database",
+        "postgresql://ann:se/cret@host/database",
+        "postgresql://ann:1?se=cret@host/database",
+        "postgresql://ann:secret@host/database?unheard=of",
     ],
 )
 def test_a_wrong_url_is_refused_without_being_shown(url):
     with pytest.raises(LedgerError, match="the URL of a server is as") as raised:
-        RedisLog(url)
+        open_log(ServerUrl.of(url))
     shown = "".join(traceback.format_exception(raised.value))
     assert not any("cret" in line for line in shown.splitlines() if "Error" in line)
 
