@@ -1,6 +1,6 @@
 """A real web server on loopback, for tests that crawl."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,10 +18,13 @@ class Answer:
 
 
 @contextmanager
-def served(pages: Mapping[str, Answer | str]) -> Iterator[str]:
+def served(
+    pages: Mapping[str, Answer | str] | Callable[[str, Mapping[str, str]], Answer],
+) -> Iterator[str]:
     """Serve *pages* by path, and yield the URL of the server without the last slash.
 
-    What is sent to a path is read, and makes no difference.
+    Or what *pages* says to a path and the headers of a request. What is sent to a path is read, and
+    makes no difference.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -32,7 +35,10 @@ def served(pages: Mapping[str, Answer | str]) -> Iterator[str]:
 
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            answer = pages.get(self.path, Answer(b"<p>There is no such page.", 404))
+            if callable(pages):
+                answer = pages(self.path, self.headers)
+            else:
+                answer = pages.get(self.path, Answer(b"<p>There is no such page.", 404))
             if isinstance(answer, str):
                 answer = Answer(answer.encode())
             self.send_response(answer.status)

@@ -1,17 +1,28 @@
-"""Whole crawls in the tests' own process: Scrapy without a reactor, one event loop a crawl."""
+"""Whole crawls in the tests' own process: Scrapy without a reactor, one event loop a crawl.
+
+And what is in their feeds, reports and ledgers afterwards.
+"""
 
 import asyncio
+import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from inspect import signature
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
 import pytest
+from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
+from web import served
 
 ADDON = {"dedup.scrapy_plugin.Addon": 500}
 
@@ -24,6 +35,31 @@ class Crawl:
     dropped: list[tuple[Any, Any]] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
     log: list[logging.LogRecord] = field(default_factory=list)
+
+    @property
+    def stored(self) -> list[str]:
+        """The paths of the items' URLs."""
+        return [path_of(ItemAdapter(item)["url"]) for item in self.items]
+
+    @property
+    def originals(self) -> dict[str, str]:
+        """The paths of what dedup dropped, each with that of its original."""
+        return {
+            path_of(ItemAdapter(item)["url"]): path_of(error.verdict.original)
+            for item, error in self.dropped
+            if hasattr(error, "verdict")
+        }
+
+    @property
+    def table(self) -> str:
+        """The report in the log."""
+        [table] = [text for text in self.messages(logging.INFO) if text.startswith("Dedup report:")]
+        return table
+
+    def counts(self, prefix: str) -> dict[str, Any]:
+        """The stats whose names begin with ``dedup/`` and *prefix*, by the rest of their names."""
+        prefix = f"dedup/{prefix}"
+        return {k.removeprefix(prefix): n for k, n in self.stats.items() if k.startswith(prefix)}
 
     @property
     def dedup_stats(self) -> dict[str, Any]:
@@ -139,3 +175,102 @@ def spider_over(*urls: str, **attributes: Any) -> type[Spider]:
         (Spider,),
         {"name": "test", "start_urls": list(urls), "parse": parse, **attributes},
     )
+
+
+def crawl_paths(url: str, *paths: str, **options: Any) -> Crawl:
+    """Crawl *paths* of the site at *url*, one after the other.
+
+    Of *options*, those in capitals are settings, and others attributes and methods of the spider,
+    but for the arguments of `crawl`. The spider has *url* as ``root``.
+    """
+    attributes = {
+        name: options.pop(name)
+        for name in tuple(options)
+        if name.islower() and name not in signature(crawl).parameters
+    }
+    spider = spider_over(*(url + path for path in paths), **{"root": url, **attributes})
+    return crawl(spider, **options)
+
+
+def crawl_site(site: Mapping[str, Any], *paths: str, **options: Any) -> Crawl:
+    """Serve *site*, and crawl *paths* of it, or all of it, as `crawl_paths` does."""
+    with served(site) as url:
+        return crawl_paths(url, *(paths or site), **options)
+
+
+@dataclass
+class KnownSite:
+    """A site at *url* that is crawled several times with one ledger, while its *pages* change."""
+
+    pages: dict[str, Any]
+    url: str
+    ledger: Path
+
+    def crawl(self, *paths: str, **options: Any) -> Crawl:
+        """Crawl *paths*, or all pages, as `crawl_paths` does."""
+        return crawl_paths(
+            self.url, *(paths or self.pages), **{"DEDUP_INDEX": self.ledger, **options}
+        )
+
+
+@contextmanager
+def known_site(pages: Mapping[str, Any], folder: Path) -> Iterator[KnownSite]:
+    changing = dict(pages)
+    with served(changing) as url:
+        yield KnownSite(changing, url, folder / "pages.sqlite")
+
+
+def start_process(
+    reactor: str, urls: Iterable[str], workers: int = 0, **settings: Any
+) -> "subprocess.Popen[str]":
+    """Start a crawl on *reactor*, as ``reactor_crawl.py`` says it, in a process of its own."""
+    script = Path(__file__).with_name("reactor_crawl.py")
+    return subprocess.Popen(
+        [sys.executable, script, reactor, str(workers), json.dumps(settings), *urls],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def path_of(url: str) -> str:
+    return "/" + url.partition("//")[2].partition("/")[2] if "//" in url else url
+
+
+def urls_in(feed: Path) -> list[str]:
+    """The paths of the pages whose items a reader of JSON lines finds, up to the last line end."""
+    lines = feed.read_text().split("\n")[:-1] if feed.exists() else []
+    return [path_of(json.loads(line)["url"]) for line in lines]
+
+
+def query(ledger: Path, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(ledger)) as file, file:
+        return file.execute(sql).fetchall()
+
+
+def remembered(ledger: Path) -> list[str]:
+    """The paths of the pages that count."""
+    rows = query(ledger, "SELECT url FROM pages WHERE ended IS NULL ORDER BY id")
+    return [path_of(url) for (url,) in rows]
+
+
+def report_in(folder: Path) -> Any:
+    """The one report in *folder*, as JSON."""
+    [path] = folder.glob("*.json")
+    return json.loads(path.read_text())
+
+
+def html_report_in(folder: Path) -> str:
+    [path] = folder.glob("*Z.html")
+    return path.read_text("utf-8")
+
+
+def fill(disk: Path, room: int = 0) -> None:
+    """Fill *disk* but for *room* bytes, until its file ``filling`` is removed."""
+    filling = disk / "filling"
+    with filling.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            file.truncate(max(0, file.tell() - room))

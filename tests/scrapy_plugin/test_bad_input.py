@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl, crawl_site, spider_over
 from texts import article, page
-from web import Answer, served
+from web import Answer
 
 TEXT = article(1)
 NOISE = random.Random(0).randbytes(200_000)
@@ -48,32 +48,29 @@ PAGES: dict[str, Answer | str] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
-def test_every_bad_page_is_kept_and_accounted_for(workers: int):
-    with served({f"/{name}": body for name, body in PAGES.items()}) as url:
-        result = crawl(spider_over(*(f"{url}/{name}" for name in PAGES)), DEDUP_WORKERS=workers)
-    assert [item["url"].removeprefix(f"{url}/") for item in result.items] == list(PAGES)
+def test_every_bad_page_is_accounted_for_and_seen_twice_a_duplicate_or_skipped_again(workers: int):
+    site = {f"/{name}/{n}": body for name, body in PAGES.items() for n in (1, 2)}
+    result = crawl_site(site, DEDUP_WORKERS=workers, DEDUP_ACTION="mark")
+    assert sorted(result.stored) == sorted(site)
     stats = result.dedup_stats
-    skipped = sum(value for key, value in stats.items() if key.startswith("skipped/"))
-    assert stats["pages"] == stats["new"] + skipped == len(PAGES)
+    skipped = [value for key, value in stats.items() if key.startswith("skipped/")]
+    assert not [count for count in skipped if count % 2]
+    assert stats["pages"] == stats["new"] + stats["exact_duplicates"] + sum(skipped) == len(site)
+    marks = dict(zip(result.stored, (item.get("dedup") for item in result.items), strict=True))
+    for name in PAGES:
+        pair = [marks[f"/{name}/{n}"] for n in (1, 2)]
+        if pair != [None, None]:
+            assert {mark["verdict"] for mark in pair} == {"new", "exact-duplicate"}, name
+            [original] = {mark["original"] for mark in pair} - {None}
+            assert f"/{name}/" in original
     assert "errors" not in stats
     assert not result.messages()
     assert "log_count/ERROR" not in result.stats
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(PAGES))
-def test_a_bad_page_seen_twice_is_a_duplicate_or_skipped_for_the_same_reason(name: str):
-    with served({"/1": PAGES[name], "/2": PAGES[name]}) as url:
-        result = crawl(spider_over(f"{url}/1", f"{url}/2"))
-    stats = result.dedup_stats
-    twice = [key for key, value in stats.items() if value == 2 and key.startswith("skipped/")]
-    assert twice or stats["new"] == stats["exact_duplicates"] == 1
-
-
-@pytest.mark.slow
 def test_a_page_of_50_megabytes_is_not_read():
-    with served({"/big": "<html><body><p>" + "word " * 10_000_000}) as url:
-        result = crawl(spider_over(f"{url}/big"), DOWNLOAD_WARNSIZE=0)
+    result = crawl_site({"/": "<html><body><p>" + "word " * 10_000_000}, DOWNLOAD_WARNSIZE=0)
     assert result.dedup_stats == {"pages": 1, "skipped/too_big": 1}
     assert len(result.items) == 1
 

@@ -5,10 +5,9 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site
 from scrapy.http import HtmlResponse
 from texts import article, page
-from web import served
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
@@ -73,8 +72,7 @@ def test_pages_are_read_before_a_callback_that_had_items_of_the_ten_before(
         if len(ahead) - 1 != without_item:
             yield {"url": response.url}
 
-    with served({f"/{number}": page(article(number)) for number in range(16)}) as root:
-        done = crawl(spider_over(*(f"{root}/{number}" for number in range(16)), parse=parse))
+    done = crawl_site({f"/{number}": page(article(number)) for number in range(16)}, parse=parse)
     assert not any(ahead[:10])
     assert ahead[-1] is is_read_ahead
     assert len(done.items) == 16 - (without_item is not None)
@@ -84,8 +82,7 @@ def test_a_page_that_cannot_be_read_ahead_is_kept_and_counted_once():
     def failing(html):
         raise RuntimeError("no text")
 
-    with served({f"/{number}": page(article(number)) for number in range(12)}) as root:
-        spider = spider_over(*(f"{root}/{number}" for number in range(12)))
-        done = crawl(spider, DEDUP_EXTRACTOR=failing)
+    site = {f"/{number}": page(article(number)) for number in range(12)}
+    done = crawl_site(site, DEDUP_EXTRACTOR=failing)
     assert len(done.items) == 12
     assert done.dedup_stats["unread/error"] == 12

@@ -13,7 +13,7 @@ import attrs
 import pydantic
 import pytest
 import scrapy
-from crawls import crawl, spider_over
+from crawls import crawl, crawl_site, spider_over
 from scrapy import Request
 from scrapy.http import JsonRequest
 from scrapy.linkextractors import LinkExtractor
@@ -21,7 +21,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from texts import article, edited, page
 from web import Answer, served
 
-PRODUCTS = 6
+PRODUCTS = 4
 NO_REVIEWS = page("There are no reviews of this product yet. " * 8, title="Reviews")
 
 
@@ -73,14 +73,13 @@ def text_of(response: Any) -> str:
     return " ".join(response.css("p::text").getall())
 
 
-def run(sites: Any, attributes: dict[str, Any], *starts: str, **settings: Any) -> Any:
-    """Crawl *sites*, each on a host of its own, from *starts*, by default from every product."""
+def run(*sites: dict[str, str], attributes: dict[str, Any], **settings: Any) -> Any:
+    """Crawl *sites*, each on a host of its own, from every product."""
     with ExitStack() as servers:
         urls = []
         for site in sites:
             url = servers.enter_context(served(site))
-            first = starts or [path for path in site if path.count("/") == 2]
-            urls += [url + path for path in first]
+            urls += [url + path for path in site if path.count("/") == 2]
         return crawl(spider_over(*urls, **attributes), **settings)
 
 
@@ -119,17 +118,22 @@ WAYS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_each_product_and_its_mirror_is_stored_once_however_it_is_handed_on(way: str):
-    result = run([SHOP, MIRROR], WAYS[way])
+def test_each_product_and_its_mirror_is_stored_once_however_it_is_handed_on(
+    way: str, tmp_path: Any
+):
+    """Of dicts, as a job too: requests on disk are other objects when they come back."""
+    job = {"JOBDIR": str(tmp_path)} if way == "dict" else {}
+    result = run(SHOP, MIRROR, attributes=WAYS[way], **job)
     assert names(result.items) == EVERY_PRODUCT
     assert names([item for item, _ in result.dropped]) == MIRRORED
     assert result.messages() == []
+    assert ("scheduler/dequeued/disk" in result.stats) == (way == "dict")
 
 
 def test_a_mirror_under_other_paths_is_stored_once_more_if_its_items_name_their_first_page():
     """One copy too many: nobody knows that the two paths are two names of one product."""
     moved = {path.replace("/product/", "/lamps/"): body for path, body in MIRROR.items()}
-    result = run([SHOP, moved], handing_on())
+    result = run(SHOP, moved, attributes=handing_on())
     assert names(result.items) == sorted(EVERY_PRODUCT + MIRRORED)
 
 
@@ -140,7 +144,7 @@ def test_items_that_say_nothing_but_their_own_url_are_copies_where_their_pages_a
     def parse_reviews(self: Any, response: Any, product: Any) -> Iterator[Any]:
         yield {"url": response.url}
 
-    result = run([SHOP], {"parse": parse, "parse_reviews": parse_reviews})
+    result = run(SHOP, attributes={"parse": parse, "parse_reviews": parse_reviews})
     assert (len(result.items), len(result.dropped)) == (1, PRODUCTS - 1)
 
 
@@ -157,27 +161,18 @@ def test_urls_hashes_and_times_of_its_own_page_do_not_tell_a_copy_apart():
                "iso": datetime.now(UTC)}  # fmt: skip
 
     site = {"/a": page(article(1)), "/b": page(edited(article(1)))}
-    result = run([site], {"start": start, "parse": parse}, *site)
-    assert len(result.dropped) == 1
+    assert len(crawl_site(site, start=start, parse=parse).dropped) == 1
 
 
 def test_what_other_pages_say_tells_items_of_near_pages_apart():
     """The products are copies of one another, their reviews are not."""
     site = {f"/product/{n}": page(edited(article(1), f"w{n}")) for n in range(4)}
     site |= {f"/product/{n}/reviews": page(article(n // 2 + 7)) for n in range(4)}
-    result = run([site], {"parse": by_waiting})
+    result = run(site, attributes={"parse": by_waiting})
     assert sorted(item["reviews"][:20] for item in result.items) == sorted(
         article(n)[:20] for n in (7, 8)
     )
     assert len(result.dropped) == 2
-
-
-def test_a_chain_that_goes_through_a_job_is_compared_whole(tmp_path: Any):
-    """Requests on disk are other objects when they come back."""
-    result = run([SHOP, MIRROR], handing_on(), JOBDIR=str(tmp_path))
-    assert names(result.items) == EVERY_PRODUCT
-    assert names([item for item, _ in result.dropped]) == MIRRORED
-    assert result.stats["scheduler/dequeued/disk"] > 0
 
 
 @pytest.mark.slow
@@ -187,7 +182,7 @@ def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for(way: str):
 
     async def start(self: Any) -> Any:
         for path, sku in (("/a", "L-1"), ("/a#C", "C-2"), ("/mirror", "L-1")):
-            url = f"{self.start_urls[0]}{path}"
+            url = f"{self.root}{path}"
             if way == "body":
                 yield JsonRequest(url, data={"sku": sku})
             else:
@@ -197,19 +192,18 @@ def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for(way: str):
         yield {"name": sku or loads(response.request.body)["sku"], **response.json()}
 
     stock = Answer(b'{"in_stock": true}', content_type="application/json")
-    result = run([{"/a": stock, "/mirror": stock}], {"start": start, "parse": parse}, "")
+    result = crawl_site({"/a": stock, "/mirror": stock}, start=start, parse=parse)
     assert names(result.items) == ["C-2", "L-1"]
     assert names([item for item, _ in result.dropped]) == ["L-1"]
 
 
 def test_titles_of_copies_of_one_headline_do_not_tell_their_items_apart():
     titles = ["The bridge", "The bridge (print version)", "Print: The bridge"]
-    copies = [page(article(1), title=title) for title in titles]
     site = {
-        f"/{n}": copy.replace(f"<h1>{titles[n]}</h1>", f"<h1>{titles[0]}</h1>")
-        for n, copy in enumerate(copies)
+        f"/{n}": page(article(1), title=title).replace(f"<h1>{title}", f"<h1>{titles[0]}")
+        for n, title in enumerate(titles)
     }
-    site["/"] = "".join(f'<a href="/{n}">Link {n}</a>' for n in range(3))
+    site["/"] = "".join(f'<a href="{path}">Link {path}</a>' for path in [*site])
     with served(site) as url:
 
         class Follow(CrawlSpider):

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import known_site
 from texts import article, page
-from web import served
 
 
 @pytest.mark.slow
@@ -22,14 +21,12 @@ from web import served
 def test_so_many_unchanged_pages_in_a_row_end_the_crawl(
     limit: int, changed: list[int], seen: int, reason: str, tmp_path: Any
 ):
-    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
-                "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
-    site = {f"/{number}": page(article(number)) for number in range(10)}
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site))
-        crawl(spider, **settings)
-        site |= {f"/{number}": page(article(number + 100)) for number in changed}
-        result = crawl(spider, DEDUP_CLOSE_UNCHANGED=limit, DOWNLOAD_DELAY=0.05, **settings)
+    feeds = {str(tmp_path / "items.jl"): {"format": "jsonlines"}}
+    pages = {f"/{number}": page(article(number)) for number in range(10)}
+    with known_site(pages, tmp_path) as site:
+        site.crawl(FEEDS=feeds)
+        site.pages |= {f"/{number}": page(article(number + 100)) for number in changed}
+        result = site.crawl(FEEDS=feeds, DEDUP_CLOSE_UNCHANGED=limit, DOWNLOAD_DELAY=0.05)
     assert result.stats["finish_reason"] == reason
     assert "log_count/ERROR" not in result.stats
     counts = result.dedup_stats

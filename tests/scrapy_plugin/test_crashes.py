@@ -4,11 +4,10 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -17,8 +16,7 @@ from typing import Any
 import pytest
 import scrapy.squeues
 from cases import sampled
-from crawls import crawl, spider_over
-from feed_crawls import fill, remembered, urls_in
+from crawls import crawl_site, fill, known_site, query, remembered, urls_in
 from texts import article, page
 from web import served
 
@@ -41,7 +39,7 @@ with_queues_in_sqlite = pytest.mark.skipif(
 CONTENTS = 30
 LONGEST_OF_ALL_ROUNDS = 580
 Rounds = dict[str, list[dict[str, Any]]]
-PLAYED = sampled(SCENARIOS, "plain", "formats", "compressed")
+PLAYED = sampled(SCENARIOS, "formats", "compressed")
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +102,7 @@ def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
         assert stored >= first
         assert stored.total() == len({unit for _, unit in stored}) == CONTENTS
         assert crawl.named_items() == set(stored)
-        with closing(sqlite3.connect(crawl.ledger)) as file:
-            ends = file.execute("SELECT count(*), max(reason) FROM crawls").fetchall()
+        ends = query(crawl.ledger, "SELECT count(*), max(reason) FROM crawls")
     assert ends == [(1, "finished")]
 
 
@@ -130,32 +127,26 @@ def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path)
                 await asyncio.sleep(0.06)
             return item
 
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(*(url + path for path in SITE)),
-            DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
-            ITEM_PIPELINES={Filling: 300}, FEEDS={str(feed): {"format": "jsonlines"}},
-        )  # fmt: skip
+    result = crawl_site(
+        SITE, DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
+        ITEM_PIPELINES={Filling: 300}, FEEDS={str(feed): {"format": "jsonlines"}},
+    )  # fmt: skip
     assert len(urls_in(feed)) == 12
     assert result.stats["dedup/checkpoints/failed"] > 0
     assert any("disk is full" in message for message in result.messages())
     assert len(remembered(ledger)) == 12
 
 
-def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
-    small_disk: Path, tmp_path: Path
-):
-    ledger = small_disk / "pages.sqlite"
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/1")
-        crawl(spider, DEDUP_INDEX=ledger)
+def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(small_disk: Path):
+    with known_site(SITE, small_disk) as site:
+        site.crawl("/1")
         subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
         with pytest.raises(
             (LedgerError, OSError, ValueError), match=r"[Rr]ead-only|readonly|cannot"
         ):
-            crawl(spider, DEDUP_INDEX=ledger)
+            site.crawl("/1")
         subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-    assert remembered(ledger) == ["/1"]
+    assert remembered(site.ledger) == ["/1"]
 
 
 @pytest.mark.slow
@@ -179,13 +170,12 @@ def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_pat
 
 TEMPORARY_FILES = """
 import json, sys
-from crawls import crawl, spider_over
-from feed_crawls import fill
+from crawls import crawl_paths, fill
 from pathlib import Path
 fill(Path(sys.argv[1]))
 count, url, folder = int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
-result = crawl(
-    spider_over(*(f"{url}/{number}" for number in range(count))), keep_log=False,
+result = crawl_paths(
+    url, *(f"/{number}" for number in range(count)), keep_log=False,
     DEDUP_INDEX=folder / "pages.sqlite", DEDUP_REPORT=folder / "reports",
     FEEDS={str(folder / "feed.jsonl"): {"format": "jsonlines"}},
 )

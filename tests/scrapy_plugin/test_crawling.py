@@ -84,9 +84,8 @@ def test_a_wrong_path_does_not_keep_the_shell_from_starting(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["crawl", "one"], ["runspider", "project/spiders/one.py"]])
-def test_a_command_that_crawls_uses_the_ledger(tmp_path: Path, command: list[str]):
+def test_a_script_that_crawls_uses_the_ledger(tmp_path: Path):
     with served(HeldPages()) as url:
         project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
-        assert project.run(*command)[0] == 0
+        assert project.run("runspider", "project/spiders/one.py")[0] == 0
         assert "kept/pages.sqlite" in project.files()

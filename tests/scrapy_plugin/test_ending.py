@@ -4,14 +4,11 @@ import json
 import logging
 import re
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
-from feed_crawls import fill
+from crawls import crawl_paths, crawl_site, fill, html_report_in, query, report_in
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
 from web import served
@@ -38,23 +35,20 @@ def paths(tmp_path: Path) -> dict[str, Path]:
 
 
 def run(paths: dict[str, Path], site: dict[str, str] = SITE, **options: Any) -> Any:
-    attributes = {"parse": options.pop("parse")} if "parse" in options else {}
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site), **attributes)
-        if "DEDUP_INDEX" in paths:
-            feed = str(paths["DEDUP_INDEX"].with_name("feed.jsonl"))
-            options["FEEDS"] = {feed: {"format": "jsonlines"}}
-        result = crawl(spider, **paths, **options)
-    result.stored = [item["url"].removeprefix(url) for item in result.items]
-    return result
+    if "DEDUP_INDEX" in paths:
+        feed = str(paths["DEDUP_INDEX"].with_name("feed.jsonl"))
+        options["FEEDS"] = {feed: {"format": "jsonlines"}}
+    return crawl_site(site, **paths, **options)
+
+
+TABLES = ("pages", "texts")
 
 
 def ended(paths: dict[str, Path]) -> tuple[int, Any, bool, int]:
     """What the ledger says: pages, how the last crawl has ended, whether with a report, texts."""
-    with closing(sqlite3.connect(paths["DEDUP_INDEX"])) as file:
-        [pages] = file.execute("SELECT count(*) FROM pages").fetchone()
-        reason, report = file.execute("SELECT reason, report FROM crawls").fetchone()
-        [texts] = file.execute("SELECT count(*) FROM texts").fetchone()
+    ledger = paths["DEDUP_INDEX"]
+    [pages], [texts] = (query(ledger, f"SELECT count(*) FROM {name}")[0] for name in TABLES)
+    reason, report = query(ledger, "SELECT reason, report FROM crawls")[0]
     return pages, reason, report is not None, texts
 
 
@@ -79,9 +73,7 @@ ALL = [".copies.jsonl", ".html", ".json"]
 
 
 def test_a_crawl_that_met_no_page_leaves_the_reports_and_says_so(paths):
-    with served(SITE) as url:
-        pass
-    result = crawl(spider_over(f"{url}/a"), **paths)
+    result = crawl_paths("http://127.0.0.1:9", "/a", **paths)
     [told] = [message for message in result.messages(logging.INFO) if "No page was met" in message]
     assert told.endswith("No page was met, so no report is written: what failed is said above")
     assert not paths["DEDUP_REPORT"].exists()
@@ -139,22 +131,19 @@ def test_what_only_a_report_shows_is_not_gathered_where_nobody_sees_it(monkeypat
     result = run({})
     assert result.stored == KEPT
     assert "dedup/errors" not in result.stats
-    [table] = [text for text in result.messages(logging.INFO) if text.startswith("Dedup report:")]
-    assert re.search(r"^pages +4$", table, re.MULTILINE)
-    assert re.search(r"^group of 3 +http", table, re.MULTILINE)
-    assert 'set DEDUP_REPORT = "reports"' in table
+    assert re.search(r"^pages +4$", result.table, re.MULTILINE)
+    assert re.search(r"^group of 3 +http", result.table, re.MULTILINE)
+    assert 'set DEDUP_REPORT = "reports"' in result.table
 
 
 @pytest.mark.parametrize("seen", ["DEDUP_INDEX", "DEDUP_REPORT"])
 def test_a_report_that_is_written_or_kept_has_all_of_it(paths, seen):
     run({seen: paths[seen]})
-    if seen == "DEDUP_INDEX":
-        with closing(sqlite3.connect(paths[seen])) as file:
-            [text] = file.execute("SELECT report FROM crawls").fetchone()
+    if seen == "DEDUP_REPORT":
+        report = report_in(paths[seen])
     else:
-        [file] = paths[seen].glob("*.json")
-        text = file.read_text()
-    report = json.loads(text)
+        [(text,)] = query(paths[seen], "SELECT report FROM crawls")
+        report = json.loads(text)
     assert report["url_advice"]["pages"] == 4
     assert report["nearest_kept"]["sample"] == 2
     assert sum(bucket["kept"] for bucket in report["lengths"]) == 2
@@ -191,11 +180,9 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     result = run(paths, site, parse=parse)
     assert result.stored == list(site)
     assert 1 <= (lost := result.stats["dedup/texts_lost"]) <= 5
-    [report] = paths["DEDUP_REPORT"].glob("*.json")
-    assert json.loads(report.read_text())["texts_lost"] == lost
+    assert report_in(paths["DEDUP_REPORT"])["texts_lost"] == lost
     assert any("texts not kept" in message for message in result.messages(logging.INFO))
-    [shown] = paths["DEDUP_REPORT"].glob("127*.html")
-    assert "texts could not be kept" in shown.read_text()
+    assert "texts could not be kept" in html_report_in(paths["DEDUP_REPORT"])
     [message] = result.messages()
     assert "database or disk is full" in message
     assert ended(paths) == (5, "finished", True, 5 - lost)
@@ -231,10 +218,9 @@ def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
         ledger._writer.execute(f"PRAGMA max_page_count = {count}")
         yield {"url": response.url}
 
-    long = {f"/{number}": page(article(number, 4000)) for number in range(30)}
-    with served(long) as url:
-        result = crawl(spider_over(*(url + path for path in long), parse=parse), **paths)
-    assert len(result.items) == 30
+    long = {f"/{number}": page(article(number, 4000)) for number in range(20)}
+    result = crawl_site(long, parse=parse, **paths)
+    assert len(result.items) == len(long)
     assert any("is full" in message for message in result.messages())
     _, reason, _, texts = ended(paths)
     assert (reason, texts) == ("finished", 0)
@@ -244,7 +230,7 @@ def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
 def test_a_crawl_of_which_nearly_all_is_dropped_ends_with_a_warning(pages: int, is_alarming: bool):
     site = {f"/{number}": page(article(1)) for number in range(pages)}
     with served(site) as url:
-        result = crawl(spider_over(*(url + path for path in site)), keep_items=False)
+        result = crawl_paths(url, *site, keep_items=False)
     assert result.stats.get("dedup/alarm", 0) == is_alarming
     warnings = [one for one in result.messages() if f"{pages - 1} of {pages} pages repeat" in one]
     assert [f"most of them {url}/0: is that a notice" in one for one in warnings] == (

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import Crawl, crawl, spider_over
+from crawls import crawl_paths, crawl_site, html_report_in, known_site, report_in
 from texts import article, page, replaced
 from web import served
 
 from dedup.cli import main
+from dedup.extraction import EXTRACTORS
 
-SETTINGS = (True, False)
 TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
 
 
@@ -44,27 +44,30 @@ def test_a_crawl_learns_the_titles_of_all_pages_that_it_meets_as_a_scan_does(
     else:
         site |= {f"/u{n}": titled(shop, f"Headline {n}", article(200 + n)) for n in range(12)}
     pair = {"/x": titled(shop, "Alpha", text), "/y": titled(shop, "Beta", replaced(text, 1))}
-    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")} if others == "unchanged" else {}
-    with served(site | pair) as url:
+    with known_site(site | pair, tmp_path) as known:
         if others == "unchanged":
-            crawled(site, url, **settings)
-        stored, dropped, result = crawled(site | pair, url, **settings)
-        assert "/y" in scanned(site | pair, url, tmp_path)
-    assert "/y" in stored
-    assert "/y" not in dropped
-    assert objections(result) == {"other_title": 1}
+            known.crawl(*site)
+        result = known.crawl()
+        assert "/y" in scanned(site | pair, known.url, tmp_path)
+    assert "/y" in result.stored
+    assert result.counts("objections/") == {"other_title": 1}
 
 
-def extract_cloud(html: str) -> Any:
-    """Read a page as trafilatura does that takes the tag cloud for its main text."""
+def extraction(html: str, text: str) -> Any:
+    """Return what an extractor does that takes *text* for the main text of a page."""
     from trafilatura import load_html
 
     from dedup.evidence import evidence_of
     from dedup.extraction import Extraction
 
     tree = load_html(html)
-    text, title = " ".join(TAGS * 3), tree.findtext(".//title")
+    title = tree.findtext(".//title")
     return Extraction(text, title, evidence=evidence_of(tree, text, title))
+
+
+def extract_cloud(html: str) -> Any:
+    """Read a page as trafilatura does that takes the tag cloud for its main text."""
+    return extraction(html, " ".join(TAGS * 3))
 
 
 def archive(number: int, footer: str = "Footer") -> str:
@@ -81,107 +84,75 @@ def archive(number: int, footer: str = "Footer") -> str:
     )
 
 
-def crawled(site: dict[str, str], url: str, **settings: Any) -> tuple[list[str], list[str], Crawl]:
-    """The paths of *site* that were stored and dropped, and the crawl."""
-    result = crawl(spider_over(*(url + path for path in site)), **settings)
-    stored = [item["url"].removeprefix(url) for item in result.items]
-    return stored, [item["url"].removeprefix(url) for item, _ in result.dropped], result
+def template(name: str, more: str = "") -> str:
+    """A page of the classes of a library, which its URL names."""
+    return titled("Members", "All members", f"Of {name}: {article(1, 300)}{more}")
 
 
-def objections(result: Crawl) -> dict[str, int]:
-    """How many pages were kept, by the reason."""
-    prefix = "dedup/objections/"
-    return {k.removeprefix(prefix): n for k, n in result.stats.items() if k.startswith(prefix)}
-
-
-@pytest.mark.parametrize(("evidence", "kept"), [(True, 4), (False, 1)])
-def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: bool, kept: int):
-    """A copy that is equal but for its footer is dropped all the same."""
-    site = {f"/{n}": archive(n) for n in range(4)} | {"/copy": archive(2, "Another footer")}
-    with served(site) as url:
-        stored, dropped, result = crawled(
-            site, url, DEDUP_EVIDENCE=evidence, DEDUP_EXTRACTOR=extract_cloud
-        )
-    assert stored == [f"/{n}" for n in range(kept)]
-    assert dropped == [*site][kept:]
-    assert objections(result) == ({"weak_evidence": 3} if kept == 4 else {})
-    originals = [error.verdict.original.removeprefix(url) for _, error in result.dropped]
-    assert originals[-1] == ("/2" if kept == 4 else "/0")
-
-
-@pytest.mark.parametrize(("evidence", "kept"), [(True, 3), (False, 1)])
-def test_pages_of_a_template_that_are_named_by_their_urls_are_kept(
-    evidence: bool, kept: int, tmp_path: Path
-):
-    """As the classes of a library; versions of one of them are copies all the same."""
-    text = article(1, 300)
-    site = {
-        f"/api/{name}/members.html": titled("Members", "All members", f"Of {name}: {text}")
-        for name in ("SmallLamp", "LargeLamp", "DeskLamp")
-    }
-    site["/api/v2/DeskLamp/members.html"] = site["/api/DeskLamp/members.html"].replace(
-        "</article>", "Since.</article>"
+def headed(name: str, text: str) -> str:
+    """A page of which the headline is no part of what is extracted."""
+    return (
+        f"<html><head><title>{name}</title></head><body><header><b>x</b></header>"
+        f"<h1>The {name}</h1><p>{text}</p></body></html>"
     )
-    with served(site) as url:
-        stored, _, result = crawled(site, url, DEDUP_EVIDENCE=evidence)
-        if evidence:
-            assert scanned(site, url, tmp_path) == stored
-    assert stored == [*site][:kept]
-    assert objections(result) == ({"other_address": 2} if evidence else {})
+
+
+def longer(text: str, times: float) -> str:
+    words = text.split()
+    return f"{text} {' '.join(words[: round(len(words) * (times - 1))])}"
+
+
+def extract_in_part(html: str) -> Any:
+    """Read archives by their clouds, and pages without an article by their first paragraphs."""
+    if "/tag/" in html:
+        return extract_cloud(html)
+    if "<article>" in html:
+        return EXTRACTORS["trafilatura"](html)
+    return extraction(html, html.partition("<p>")[2].partition("</p>")[0])
+
+
+LAMPS = {f"/api/{name}/members.html": template(name) for name in ("SmallLamp", "BigLamp", "Torch")}
+LAMPS["/api/v2/Torch/members.html"] = template("Torch", " Since.")
+ALIKE = [
+    {**{f"/{n}": archive(n) for n in range(4)}, "/copy": archive(2, "Another footer")},
+    LAMPS,
+    {f"/times-{n}": page(longer(article(3, 400), n)) for n in (1, 1.15, 1.3)},
+    {f"/shorter-{n}": page(longer(article(4, 400), n)) for n in (1.3, 1)},
+    {f"/{name}": headed(name, article(5, 45)) for name in ("alder", "birch")},
+    {f"/{name}": headed(name, article(6, 60)) for name in ("elm", "fir")},
+]
+"""Pages whose main texts match, by the reason why not all of them are copies."""
+COPIES = {
+    "/copy": "/2",  # equal but for its footer
+    "/api/v2/Torch/members.html": "/api/Torch/members.html",  # another version
+    "/times-1.15": "/times-1",  # not much longer
+    "/fir": "/elm",  # under another title, and long enough
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("evidence", "times", "is_kept"), [
-    (True, 1.3, True), (False, 1.3, False), (True, 1.15, False), (True, 1.0, False),
-])  # fmt: skip
-@pytest.mark.parametrize("is_first", [False, True])
-def test_a_page_that_is_much_longer_than_its_near_original_is_kept(
-    evidence: bool, times: float, is_kept: bool, is_first: bool
-):
-    text = article(1, 400)
-    longer = f"{text} {' '.join(text.split()[: round(400 * (times - 1))])}"
-    site = {"/short": page(text), "/long": page(longer)}
-    if is_first:
-        site = dict(reversed(site.items()))
+@pytest.mark.parametrize("evidence", [True, False])
+def test_pages_that_are_alike_and_no_copies_are_kept(evidence: bool, tmp_path: Path):
+    site = {path: html for pages in ALIKE for path, html in pages.items()}
+    options = {"DEDUP_EXTRACTOR": extract_in_part, "DEDUP_MAX_DISTANCE": 11}
     with served(site) as url:
-        stored, dropped, result = crawled(site, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=15)
-    assert (len(stored), len(dropped)) == ((2, 0) if is_kept else (1, 1))
-    reason = f"{'shorter' if is_first else 'longer'}_than_its_original"
-    assert objections(result) == ({reason: 1} if is_kept else {})
-
-
-@pytest.mark.parametrize(("words", "kept"), [
-    (45, {True: 2, False: 1}), (60, {True: 1, False: 1}),
-])  # fmt: skip
-@pytest.mark.parametrize("evidence", SETTINGS)
-def test_equal_main_texts_under_another_title_and_headline_are_two_pages_if_they_are_short(
-    words: int, kept: dict[bool, int], evidence: bool
-):
-    """The headline is no part of what is extracted here."""
-    text = article(1, words)
-    site = {
-        f"/{name}": f"<html><head><title>{name}</title></head><body><header><b>x</b></header>"
-        f"<h1>The {name}</h1><p>{text}</p></body></html>"
-        for name in ("alder", "birch")
-    }
-    with served(site) as url:
-        stored, _, result = crawled(
-            site, url, DEDUP_EVIDENCE=evidence, DEDUP_EXTRACTOR=extract_paragraph
-        )
-    assert len(stored) == kept[evidence]
-    assert objections(result) == ({"other_title": 1} if len(stored) == 2 else {})
-
-
-def extract_paragraph(html: str) -> Any:
-    """Read the paragraphs of a page, without its headline."""
-    from trafilatura import load_html
-
-    from dedup.evidence import evidence_of
-    from dedup.extraction import Extraction
-
-    tree = load_html(html)
-    text, title = tree.findtext(".//p"), tree.findtext(".//title")
-    return Extraction(text, title, evidence=evidence_of(tree, text, title))
+        result = crawl_paths(url, *site, DEDUP_EVIDENCE=evidence, **options)
+        assert scanned(LAMPS, url, tmp_path) == list(LAMPS)[:3]
+    if evidence:
+        assert result.originals == COPIES
+    else:
+        assert result.stored == [next(iter(pages)) for pages in ALIKE]
+    assert result.counts("objections/") == (
+        {
+            "weak_evidence": 3,
+            "other_address": 2,
+            "longer_than_its_original": 1,
+            "shorter_than_its_original": 1,
+            "other_title": 1,
+        }
+        if evidence
+        else {}
+    )
 
 
 @pytest.mark.parametrize(("evidence", "title", "kept"), [
@@ -199,13 +170,10 @@ def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_an
         "/whole": page(f"{comment} {statement} {article(3, 150)}", title="A statement"),
         "/statement": page(statement, title=title),
     }
-    with served(site) as url:
-        stored, dropped, result = crawled(
-            site, url, DEDUP_EVIDENCE=evidence, DEDUP_METHOD="containment"
-        )
-    assert stored == kept
-    assert dropped == [path for path in site if path not in kept]
-    assert objections(result) == ({"other_title": 1} if len(kept) == 3 else {})
+    result = crawl_site(site, DEDUP_EVIDENCE=evidence, DEDUP_METHOD="containment")
+    assert result.stored == kept
+    assert list(result.originals) == [path for path in site if path not in kept]
+    assert result.counts("objections/") == ({"other_title": 1} if len(kept) == 3 else {})
 
 
 EDITED = {
@@ -216,56 +184,47 @@ EDITED = {
 
 
 def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
+    options = {"DEDUP_MAX_DISTANCE": 8, "DEDUP_ACTION": "mark", "DEDUP_REPORT": str(tmp_path)}
     with served(EDITED) as url:
-        stored, dropped, result = crawled(
-            EDITED, url, DEDUP_MAX_DISTANCE=8, DEDUP_ACTION="mark", DEDUP_REPORT=str(tmp_path)
-        )
-    assert (stored, dropped) == ([*EDITED], [])
+        result = crawl_paths(url, *EDITED, **options)
+    assert (result.stored, result.dropped) == ([*EDITED], [])
     marks = [item["dedup"] for item in result.items]
     assert [mark["verdict"] for mark in marks] == ["new", "near-duplicate", "new"]
     assert [mark["objection"] for mark in marks] == [None, None, "other title"]
     assert [mark["original"] for mark in marks] == [None, f"{url}/one", f"{url}/one"]
     assert result.stats["dedup/objections/other_title"] == 1
-    [table] = [message for message in result.messages(20) if "Dedup report" in message]
-    [row] = [line for line in table.splitlines() if "new, though alike" in line]
+    [row] = [line for line in result.table.splitlines() if "new, though alike" in line]
     assert "1 (33.3%): other title" in row
-    [numbers], [html] = tmp_path.glob("*.json"), tmp_path.glob("*Z.html")
-    assert json.loads(numbers.read_text())["objections"] == {"other_title": 1}
-    assert "another title" in html.read_text()
+    assert report_in(tmp_path)["objections"] == {"other_title": 1}
+    assert "another title" in html_report_in(tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("evidence", SETTINGS)
+@pytest.mark.parametrize("evidence", [True, False])
 def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
     tmp_path: Path, evidence: bool
 ):
     """The evidence of stored pages is in the ledger."""
-    site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
+    pages = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
     settings = {"DEDUP_EVIDENCE": evidence, "DEDUP_MAX_DISTANCE": 15}
-    with served(site) as url:
-        at_once, dropped, _ = crawled(site, url, **settings)
-        settings["DEDUP_INDEX"] = str(tmp_path / "pages.sqlite")
-        first, *_ = crawled({"/one": ""}, url, **settings)
-        again, _, result = crawled(site, url, **settings)
-    assert first == ["/one"]
-    assert sorted(first + again) == sorted(at_once)
-    assert len(dropped) == (1 if evidence else 3)
-    assert result.stats["dedup/unchanged"] == 1
+    with known_site(pages, tmp_path) as site:
+        at_once = site.crawl(DEDUP_INDEX="", **settings)
+        assert site.crawl("/one", **settings).stored == ["/one"]
+        again = site.crawl(**settings)
+    assert sorted(["/one", *again.stored]) == sorted(at_once.stored)
+    assert len(at_once.dropped) == (1 if evidence else 3)
+    assert again.stats["dedup/unchanged"] == 1
 
 
 def test_a_page_that_is_stored_is_unchanged_unless_its_evidence_says_otherwise(tmp_path: Path):
     """An archive gets a post: all that is extracted of it is as it was."""
-    site = {"/": archive(1)}
-    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"), "DEDUP_EXTRACTOR": EXTRACT}
     kinds = []
-    with served(site) as url:
+    with known_site({}, tmp_path) as site:
         for number in (1, 1, 2, 2):
-            site["/"] = archive(number)
-            *_, result = crawled(site, url, **settings)
-            kinds.append(
-                [k for k in ("new", "unchanged", "changed") if f"dedup/{k}" in result.stats]
-            )
-    assert kinds == [["new"], ["unchanged"], ["changed"], ["unchanged"]]
+            site.pages["/"] = archive(number)
+            result = site.crawl(DEDUP_EXTRACTOR=EXTRACT)
+            kinds += {"new", "unchanged", "changed"} & result.dedup_stats.keys()
+    assert kinds == ["new", "unchanged", "changed", "unchanged"]
 
 
 EXTRACT = f"{__name__}.extract_cloud"
@@ -281,12 +240,11 @@ def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_i
             return item
 
     site = {f"/{number}": archive(number) for number in range(12)}
-    with served(site) as url:
-        stored, dropped, result = crawled(
-            site, url, DEDUP_EXTRACTOR=extract_cloud, CONCURRENT_REQUESTS=8,
-            CONCURRENT_REQUESTS_PER_DOMAIN=8, ITEM_PIPELINES={Failing: 900},
-        )  # fmt: skip
-    assert sorted(stored) == sorted(f"/{number}" for number in range(0, 12, 2))
-    assert dropped == []
+    result = crawl_site(
+        site, DEDUP_EXTRACTOR=extract_cloud, CONCURRENT_REQUESTS=8,
+        CONCURRENT_REQUESTS_PER_DOMAIN=8, ITEM_PIPELINES={Failing: 900},
+    )  # fmt: skip
+    assert sorted(result.stored) == sorted(f"/{number}" for number in range(0, 12, 2))
+    assert result.dropped == []
     assert "dedup/errors" not in result.stats
-    assert objections(result)["weak_evidence"] >= 10
+    assert result.counts("objections/")["weak_evidence"] >= 10

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import Crawl
-from feed_crawls import path_of, remembered, run, urls_in
+from crawls import Crawl, crawl_site, path_of, remembered, start_process, urls_in
 from scrapy.extensions.feedexport import BlockingFeedStorage
-from test_feeds import PLUGINS, crawl_in_a_process
+from test_feeds import PLUGINS
 from texts import article, edited, page
 from web import served
 
@@ -60,18 +59,11 @@ def waiting_for(**counts: int) -> Callable[..., Any]:
     return parse
 
 
-def run_in_batches(
-    folder: Path, size: int, *paths: str, fails: str = "", parse: Any = None, **options: Any
-) -> Crawl:
-    feeds = {"upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": size}}
-    return run(
-        {path: SITE[path] for path in paths},
-        parse=parse or waiting_for(),
-        FEEDS=feeds,
-        FEED_STORAGES={"upload": uploading_to(folder, fails)},
-        keep_items=False,
-        **options,
-    )
+def run_in_batches(folder: Path, size: int, *paths: str, fails: str = "", **options: Any) -> Crawl:
+    batches = {"upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": size}}
+    options = {"parse": waiting_for(), "FEEDS": batches, "keep_items": False, **options}
+    storages = {"upload": uploading_to(folder, fails)}
+    return crawl_site(SITE, *paths, FEED_STORAGES=storages, **options)
 
 
 def stored_in(folder: Path) -> list[str]:
@@ -79,12 +71,8 @@ def stored_in(folder: Path) -> list[str]:
 
 
 def figures(result: Crawl) -> dict[str, int]:
-    names = ("dedup/claims/", "dedup/skipped/", "dedup/near", "dedup/errors")
-    return {
-        key.removeprefix("dedup/"): count
-        for key, count in result.stats.items()
-        if key.startswith(names)
-    }
+    names = ("claims/", "skipped/", "near", "errors")
+    return {key: count for key, count in result.counts("").items() if key.startswith(names)}
 
 
 by_page_or_item = pytest.mark.parametrize("options", [{}, {"DEDUP_ITEM_FIELD": "text"}])
@@ -143,7 +131,7 @@ def test_a_copy_that_waits_for_a_page_does_not_wait_for_its_batch(tmp_path: Path
 
 def test_where_passing_the_pipelines_is_enough_no_batch_is_waited_for(tmp_path: Path):
     ledger = f"sqlite:///{tmp_path}/pages.sqlite?commit=passed"
-    result = run_in_batches(tmp_path, 4, "/a", "/b", "/other", ledger=ledger)
+    result = run_in_batches(tmp_path, 4, "/a", "/b", "/other", DEDUP_INDEX=ledger)
     assert stored_in(tmp_path) == ["/a", "/other"]
     assert not result.messages()
 
@@ -151,16 +139,9 @@ def test_where_passing_the_pipelines_is_enough_no_batch_is_waited_for(tmp_path: 
 @pytest.mark.parametrize("fails", ["", "2.jl"])
 def test_the_last_batch_is_stored_before_the_ledger_is_written(tmp_path: Path, fails: str):
     ledger = tmp_path / "pages.sqlite"
-    result = run_in_batches(
-        tmp_path,
-        1,
-        "/a",
-        "/other",
-        fails=fails,
-        parse=waiting_for(other=1),
-        ledger=ledger,
-        limits={"CHECKPOINT_INTERVAL": 0.01},
-    )
+    options = {"DEDUP_INDEX": ledger, "limits": {"CHECKPOINT_INTERVAL": 0.01}}
+    parse = waiting_for(other=1)
+    result = run_in_batches(tmp_path, 1, "/a", "/other", fails=fails, parse=parse, **options)
     assert remembered(ledger) == ([] if fails else ["/a", "/other"])
     assert figures(result) == (
         {"claims/committed": 1, "claims/released": 1} if fails else {"claims/committed": 2}
@@ -182,24 +163,20 @@ def test_an_item_that_another_feed_has_at_once_is_stored_if_its_batch_is(tmp_pat
         "upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 1},
         str(tmp_path / "local"): {"format": "jsonlines"},
     }
-    run(
-        {path: SITE[path] for path in ("/a", "/b", "/c")},
-        parse=waiting_for(b=1, c=2),
-        FEEDS=feeds,
-        FEED_STORAGES={"upload": uploading_to(tmp_path, "1.jl")},
-    )
+    options = {"fails": "1.jl", "parse": waiting_for(b=1, c=2), "FEEDS": feeds}
+    run_in_batches(tmp_path, 1, "/a", "/b", "/c", **options)
     assert urls_in(tmp_path / "local") == ["/a", "/b"]
     assert stored_in(tmp_path) == ["/b"]
 
 
 def test_without_batches_a_copy_is_dropped_though_its_feed_is_not_uploaded_yet(tmp_path: Path):
     feeds = {"upload://host/all.jl": {"format": "jsonlines"}}
-    run(SITE, FEEDS=feeds, FEED_STORAGES={"upload": uploading_to(tmp_path)})
+    run_in_batches(tmp_path, 0, *SITE, FEEDS=feeds)
     assert stored_in(tmp_path) == ["/a", "/other"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("reactor", ["select", "none"])
 def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
     tmp_path: Path, reactor: str
 ):
@@ -208,9 +185,8 @@ def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
     batches = {"batch_item_count": 1, "postprocessing": [f"{PLUGINS}.GzipPlugin"]}
     feeds = {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", **batches}}
     with served(SITE) as url:
-        process = crawl_in_a_process(
-            url, ["/a", "/b", "/c"], reactor, FEEDS=feeds, DOWNLOAD_DELAY=0.3
-        )
+        urls = [url + path for path in ("/a", "/b", "/c")]
+        process = start_process(reactor, urls, FEEDS=feeds, DOWNLOAD_DELAY=0.3)
         output, errors = process.communicate(timeout=60)
     assert "No space left" in errors
     items = [json.loads(gzip.decompress(one.read_bytes())) for one in tmp_path.glob("[23]")]

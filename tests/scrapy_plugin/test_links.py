@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from cases import each
-from crawls import crawl, spider_over
+from crawls import crawl_paths
 from scrapy import Request
 from texts import article, page
 from web import served
@@ -21,8 +21,7 @@ SITE = {
 
 def parse(self: Any, response: Any) -> Iterator[Any]:
     yield {"url": response.url}
-    for link in response.css("a"):
-        yield response.follow(link, self.parse)
+    yield from response.follow_all(css="a")
 
 
 def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
@@ -30,20 +29,19 @@ def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]
 
     A page that is known by a number is named with its host: ``a/1``, ``b/1``.
     """
-    names = ("parse", "start", "last", "allowed_domains")
-    attributes = {"parse": parse, **{name: options.pop(name) for name in names if name in options}}
+    callback = options.pop("parse", parse)
     visited: list[str] = []
 
     def visit(self: Any, response: Any) -> Iterator[Any]:
         name = urlsplit(response.url).path[1:]
-        host = "b" if response.url.startswith(self.mirror) else "a"
+        host = "a" if response.url.startswith(self.root) else "b"
         visited.append(f"{host}/{name}" if name.isdigit() else name)
-        return attributes["parse"](self, response)
+        return callback(self, response)
 
     with served(site) as url, served(site) as mirror:
-        urls = ((mirror if path == "/b" else url) + path for path in starts)
-        spider = spider_over(*urls, **{**attributes, "parse": visit, "mirror": mirror})
-        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False, **options)
+        urls = [(mirror if path == "/b" else url) + path for path in starts]
+        options = {"parse": visit, "root": url, "start_urls": urls, **options}
+        result = crawl_paths("", DEDUP_FOLLOW_DUPLICATES=False, **options)
     return sorted(visited), result
 
 
@@ -53,20 +51,12 @@ def test_the_links_of_a_copy_are_held_back():
     assert result.dedup_stats["links_held_back"] == 2
 
 
-def pages_of_a_list(form: str, count: int) -> dict[str, str]:
-    """Return the pages of a list, whose text is the same on all of them, by path."""
-    return {
-        form.format(number): page(article(1), form.format(number + 1))
-        if number < count
-        else page(article(1))
-        for number in range(1, count + 1)
-    }
-
-
 @pytest.mark.parametrize("form", ["/{}", "/list?page={}", "/list/{}/"])
 def test_a_list_whose_pages_have_one_text_is_read_to_its_end(form: str):
-    site = pages_of_a_list(form, 6)
-    visited, result = run(form.format(1), site=site)
+    """The text of all of them is the same."""
+    paths = [form.format(number) for number in range(1, 7)]
+    site = {path: page(article(1), *paths[n : n + 1]) for n, path in enumerate(paths, 1)}
+    visited, result = run(paths[0], site=site)
     assert len(visited) == 6
     assert "links_held_back" not in result.dedup_stats
 

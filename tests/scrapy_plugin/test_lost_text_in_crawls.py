@@ -1,13 +1,12 @@
 """Whole crawls, and how much text their drops have lost."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import Crawl, crawl, spider_over
+from crawls import crawl_paths, crawl_site, html_report_in, known_site, report_in
 from scrapy.exceptions import DropItem
-from texts import CHINESE, article, edited, page, replaced
+from texts import CHINESE, article, edited, page
 from web import Answer, served
 
 from dedup.extraction import trafilatura
@@ -22,10 +21,14 @@ SITE = {
 }
 
 
+def sequences_of(document: Document) -> set[tuple[str, ...]]:
+    tokens = document.tokens
+    return {tuple(tokens[at : at + 3]) for at in range(len(tokens) - 2)}
+
+
 def sequences(html: str) -> set[tuple[str, ...]]:
     """The oracle: what is extracted of a page, in all of its 3-word sequences."""
-    tokens = Document.from_main_text(trafilatura(html).text).tokens
-    return {tuple(tokens[at : at + 3]) for at in range(len(tokens) - 2)}
+    return sequences_of(Document.from_main_text(trafilatura(html).text))
 
 
 def exact(kept: list[str], dropped: list[str]) -> tuple[int, int]:
@@ -36,44 +39,33 @@ def exact(kept: list[str], dropped: list[str]) -> tuple[int, int]:
     )
 
 
-def lost(result: Crawl) -> dict[str, Any]:
-    prefix = "dedup/lost/"
+def lost(kept: list[str], dropped: list[str]) -> dict[str, Any]:
+    """The stats of the text of *dropped* pages, which were all compared, beside *kept* ones."""
+    total, gone = exact(kept, dropped)
     return {
-        name.removeprefix(prefix): value
-        for name, value in result.stats.items()
-        if name.startswith(prefix)
+        "pages": len(dropped),
+        "pages_of_earlier_crawls": 0,
+        "sequences": total,
+        "share": round(gone / total, 6) if total else 0,
+        "error": 0,
     }
 
 
-def crawled(site: Any, url: str, *paths: str, **settings: Any) -> Crawl:
-    return crawl(spider_over(*(url + path for path in paths or site)), **settings)
-
-
-def table(result: Crawl) -> str:
-    """The table in the log, in one line."""
-    [said] = [text for text in result.messages(0) if text.startswith("Dedup report:")]
-    return " ".join(said.replace("|", " ").split())
+KEPT, DROPPED = [SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]]
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: Path, workers: int):
+    # In their order: which of two is dropped depends on that.
+    settings = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
     with served(SITE) as url:
-        # In their order: which of two is dropped depends on that.
-        settings = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
-        result = crawled(SITE, url, DEDUP_REPORT=tmp_path, DEDUP_WORKERS=workers, **settings)
-    assert {item["url"] for item, _ in result.dropped} == {url + "/same", url + "/more"}
-    total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
+        result = crawl_paths(url, *SITE, DEDUP_REPORT=tmp_path, DEDUP_WORKERS=workers, **settings)
+    assert result.originals.keys() == {"/same", "/more"}
+    total, gone = exact(KEPT, DROPPED)
     assert 10 <= gone <= 25
-    assert lost(result) == {
-        "pages": 2,
-        "pages_of_earlier_crawls": 0,
-        "sequences": total,
-        "share": round(gone / total, 6),
-        "error": 0,
-    }
-    [file] = tmp_path.glob("*.json")
-    assert json.loads(file.read_text())["dropped_text"] == {
-        **lost(result),
+    assert result.counts("lost/") == lost(KEPT, DROPPED)
+    assert report_in(tmp_path)["dropped_text"] == {
+        **lost(KEPT, DROPPED),
         "is_stored": False,
         "lossiest": [
             {
@@ -84,26 +76,23 @@ def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: 
             }
         ],
     }
-    [html] = tmp_path.glob("*Z.html")
-    assert f"{total:,}" in html.read_text()
-    assert "lighthouses" in html.read_text()
+    html = html_report_in(tmp_path)
+    assert f"{total:,}" in html
+    assert "lighthouses" in html
+    line = f"text dropped {gone} of {total} word sequences are nowhere else"
+    assert line in in_one_line(result.table)
 
 
-def test_the_table_in_the_log_says_it():
-    with served(SITE) as url:
-        result = crawled(SITE, url)
-    said = table(result)
-    total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
-    assert f"text dropped {gone} of {total} word sequences are nowhere else" in said
+def in_one_line(table: str) -> str:
+    return " ".join(table.replace("|", " ").split())
 
 
 def test_a_page_that_is_marked_would_be_lost():
-    with served(SITE) as url:
-        result = crawled(SITE, url, DEDUP_ACTION="mark")
+    result = crawl_site(SITE, DEDUP_ACTION="mark")
     assert len(result.items) == 4
-    total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
-    assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
-    assert f"text marked {gone} of {total} word sequences" in table(result)
+    assert result.counts("lost/") == lost(KEPT, DROPPED)
+    total, gone = exact(KEPT, DROPPED)
+    assert f"text marked {gone} of {total} word sequences" in in_one_line(result.table)
 
 
 class Failing:
@@ -117,32 +106,22 @@ class Failing:
 
 def test_only_what_was_stored_counts_as_stored():
     """The page that its copy would be dropped for is not stored, so the copy is."""
-    with served(SITE) as url:
-        result = crawled(SITE, url, ITEM_PIPELINES={Failing: 300}, DEDUP_METHOD="exact")
-    stored = [item["url"].removeprefix(url) for item in result.items]
-    assert stored == ["/same", "/more", "/other"]
-    assert lost(result) == {
-        "pages": 0, "pages_of_earlier_crawls": 0, "sequences": 0, "share": 0, "error": 0,
-    }  # fmt: skip
+    result = crawl_site(SITE, ITEM_PIPELINES={Failing: 300}, DEDUP_METHOD="exact")
+    assert result.stored == ["/same", "/more", "/other"]
+    assert result.counts("lost/") == lost([], [])
 
 
 def test_what_a_later_page_has_is_not_lost():
-    site = {**SITE, "/own": page(f"{article(3, 200)} {OWN}")}
-    with served(site) as url:
-        result = crawled(site, url)
-    kept = [site[path] for path in ("/a", "/other", "/own")]
-    total, gone = exact(kept, [SITE["/same"], SITE["/more"]])
-    assert gone < 12
-    assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
+    own = page(f"{article(3, 200)} {OWN}")
+    assert exact([*KEPT, own], DROPPED)[1] < 12
+    result = crawl_site({**SITE, "/own": own})
+    assert result.counts("lost/") == lost([*KEPT, own], DROPPED)
 
 
 def test_a_body_that_is_met_twice_counts_twice():
-    site = {"/a": SITE["/a"], "/more": SITE["/more"], "/again": SITE["/more"]}
-    with served(site) as url:
-        result = crawled(site, url)
+    result = crawl_site({"/a": SITE["/a"], "/more": SITE["/more"], "/again": SITE["/more"]})
     assert result.stats["dedup/bodies_repeated"] == 1
-    total, gone = exact([SITE["/a"]], [SITE["/more"]] * 2)
-    assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
+    assert result.counts("lost/") == lost([SITE["/a"]], [SITE["/more"]] * 2)
 
 
 def test_the_texts_of_items_count_with_a_field_of_their_own():
@@ -152,81 +131,41 @@ def test_the_texts_of_items_count_with_a_field_of_their_own():
         for number, text in enumerate(texts):
             yield {"url": f"http://items/{number}", "body": text}
 
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(url + "/a", parse=parse), DEDUP_ITEM_FIELD="body", DEDUP_METHOD="verified"
-        )
-    dropped = [item["url"] for item, _ in result.dropped]
-    assert "http://items/1" in dropped
-    kept = {item["url"] for item in result.items}
-    documents = {f"http://items/{n}": Document.from_main_text(t) for n, t in enumerate(texts)}
-    own = {
-        key: {tuple(one.tokens[at : at + 3]) for at in range(len(one.tokens) - 2)}
-        for key, one in documents.items()
-    }
+    options = {"DEDUP_ITEM_FIELD": "body", "DEDUP_METHOD": "verified"}
+    result = crawl_site(SITE, "/a", parse=parse, **options)
+    dropped, kept = list(result.originals), result.stored
+    assert "/1" in dropped
+    own = {f"/{n}": sequences_of(Document.from_main_text(text)) for n, text in enumerate(texts)}
     stored = set().union(*(own[key] for key in kept))
     total, gone = (sum(len(own[key] - less) for key in dropped) for less in (set(), stored))
-    assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
+    found = result.counts("lost/")
+    assert (found["sequences"], found["share"]) == (total, round(gone / total, 6))
 
 
 @pytest.mark.parametrize("order", [("/a", "/more"), ("/more", "/a")])
 def test_a_copy_of_what_an_earlier_crawl_stored_is_judged_if_that_is_met_again(
     tmp_path: Path, order: tuple[str, ...]
 ):
-    with served(SITE) as url:
-        crawled(SITE, url, "/a", DEDUP_INDEX=tmp_path / "pages.sqlite")
-        result = crawled(SITE, url, *order, DEDUP_INDEX=tmp_path / "pages.sqlite")
+    with known_site(SITE, tmp_path) as site:
+        site.crawl("/a")
+        result = site.crawl(*order)
     assert result.items == []
-    total, gone = exact([SITE["/a"]], [SITE["/more"]])
-    assert lost(result) == {
-        "pages": 1,
-        "pages_of_earlier_crawls": 0,
-        "sequences": total,
-        "share": round(gone / total, 6),
-        "error": 0,
-    }
+    assert result.counts("lost/") == lost([SITE["/a"]], [SITE["/more"]])
 
 
 def test_a_copy_of_what_only_an_earlier_crawl_met_is_left_out_and_counted(tmp_path: Path):
-    with served(SITE) as url:
-        crawled(SITE, url, "/a", DEDUP_INDEX=tmp_path / "pages.sqlite")
-        result = crawled(
-            SITE, url, "/more", "/other", "/same", DEDUP_INDEX=tmp_path / "pages.sqlite"
-        )
+    with known_site(SITE, tmp_path) as site:
+        site.crawl("/a")
+        result = site.crawl("/more", "/other", "/same")
     # The text of /same is equal to that of /a, so all of it is stored.
-    assert lost(result) == {
-        "pages": 1,
-        "pages_of_earlier_crawls": 1,
-        "sequences": len(sequences(SITE["/same"])),
-        "share": 0,
-        "error": 0,
-    }
-
-
-@pytest.mark.slow
-def test_in_a_larger_crawl_the_exact_share_is_within_the_error():
-    site, kept, dropped = {}, [], []
-    for number in range(60):
-        text = article(number, 2500)
-        site[f"/{number}"] = page(text)
-        site[f"/{number}/copy"] = page(replaced(text, 1 + number % 20))
-    with served(site) as url:
-        result = crawled(site, url, keep_log=False)
-    names = {item["url"].removeprefix(url) for item, _ in result.dropped}
-    for path, html in site.items():
-        (dropped if path in names else kept).append(html)
-    assert len(dropped) > 40
-    total, gone = exact(kept, dropped)
-    found = lost(result)
-    assert found["sequences"] == total
-    assert 0 < found["error"] < 0.01
-    assert abs(found["share"] - gone / total) <= found["error"]
+    stored = lost([SITE["/a"]], [SITE["/same"]])
+    assert result.counts("lost/") == {**stored, "pages_of_earlier_crawls": 1}
 
 
 @pytest.mark.slow
 def test_hostile_pages_are_counted_and_cost_no_items():
-    """A page of 10 MB, pages of one word, and an empty one."""
-    words = " ".join(f"w{number}" for number in range(1_200_000))
+    """A page of 2 MB, pages of one word, and an empty one."""
+    words = " ".join(f"w{number}" for number in range(300_000))
     site = {
         **SITE,
         "/huge": Answer(f"{words} end".encode(), content_type="text/html"),
@@ -235,12 +174,11 @@ def test_hostile_pages_are_counted_and_cost_no_items():
         "/one/copy": page("word", footer="Another footer"),
         "/none": Answer(b"<html><body></body></html>"),
     }
-    with served(site) as url:
-        result = crawled(
-            site, url, DEDUP_EXTRACTOR=lambda html: html, limits={"MAX_PAGE_BYTES": 20_000_000},
-            DEDUP_EVIDENCE=False, DOWNLOAD_MAXSIZE=0, DOWNLOAD_WARNSIZE=0, keep_log=False,
-        )  # fmt: skip
+    result = crawl_site(
+        site, DEDUP_EXTRACTOR=lambda html: html, limits={"MAX_PAGE_BYTES": 20_000_000},
+        DEDUP_EVIDENCE=False, DOWNLOAD_MAXSIZE=0, DOWNLOAD_WARNSIZE=0, keep_log=False,
+    )  # fmt: skip
     assert "dedup/errors" not in result.stats
-    found = lost(result)
-    assert found["sequences"] > 1_200_000
+    found = result.counts("lost/")
+    assert found["sequences"] > 300_000
     assert 0 < found["error"] < 0.05

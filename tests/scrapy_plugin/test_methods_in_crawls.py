@@ -2,9 +2,8 @@
 
 import pytest
 from cases import mixed
-from crawls import crawl, spider_over
+from crawls import crawl_site
 from texts import CHINESE, ENGLISH, article, page
-from web import served
 
 from dedup.methods import METHODS
 
@@ -19,18 +18,11 @@ SITE = {
 }
 
 
-def parse(self, response):
-    yield {"url": response.url}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "workers"), mixed(list(METHODS), [0, 0, 0, 1]))
 def test_a_method_is_chosen_by_one_setting(method, workers):
-    with served(SITE) as url:
-        spider = spider_over(*(url + path for path in SITE), parse=parse)
-        result = crawl(spider, DEDUP_METHOD=method, DEDUP_WORKERS=workers)
-    kept = {item["url"].removeprefix(url) for item in result.items}
-    assert kept == {"/en", "/zh", "/one", "/two", "/empty"}
+    result = crawl_site(SITE, DEDUP_METHOD=method, DEDUP_WORKERS=workers)
+    assert result.stored == ["/en", "/zh", "/one", "/two", "/empty"]
     assert {exception.verdict.method for _, exception in result.dropped} == {method}
     assert result.messages() == []
 
@@ -45,6 +37,6 @@ def test_a_method_is_chosen_by_one_setting(method, workers):
     ],
 )
 def test_a_wrong_argument_stops_the_crawl_at_its_start(method, arguments, message):
-    with served(SITE) as url, pytest.raises(Exception, match="DEDUP_METHOD") as error:
-        crawl(spider_over(url, parse=parse), DEDUP_METHOD={"name": method, **arguments})
+    with pytest.raises(Exception, match="DEDUP_METHOD") as error:
+        crawl_site(SITE, DEDUP_METHOD={"name": method, **arguments})
     assert message in str(error.value)

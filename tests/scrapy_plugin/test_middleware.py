@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site, known_site
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 from texts import article, page
-from web import Answer, served
+from web import Answer
 
 SITE = {
     "/a": page(article(1), "/1", "/2"),
@@ -87,46 +87,30 @@ def failing_once(kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["generator", "asynchronous", "function", "coroutine"])
 def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(kind: str):
     half = PARTS[:1] if kind in ("generator", "asynchronous") else []
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/a", parse=failing_once(kind)), SPIDER_MIDDLEWARES={Retrying: 543}
-        )
+    options = {"parse": failing_once(kind), "SPIDER_MIDDLEWARES": {Retrying: 543}}
+    result = crawl_site(SITE, "/a", **options)
     assert result.items == half + PARTS
     assert result.dropped == []
 
 
 def test_nor_where_a_middleware_within_has_failed():
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/a", parse=failing_once("whole")),
-            SPIDER_MIDDLEWARES={Retrying: 543, FailingOnce: 600},
-        )
+    middlewares = {Retrying: 543, FailingOnce: 600}
+    result = crawl_site(SITE, "/a", parse=failing_once("whole"), SPIDER_MIDDLEWARES=middlewares)
     assert result.items == PARTS[:1] + PARTS
     assert result.dropped == []
 
 
 @pytest.mark.slow
 def test_a_page_that_was_stored_in_half_is_stored_by_the_next_crawl(tmp_path: Any):
-    parse = failing_once("generator")
-    with served(SITE) as url:
-        crawls = [
-            crawl(
-                spider_over(f"{url}/a", parse=parse),
-                SPIDER_MIDDLEWARES={Handling: 543},
-                DEDUP_INDEX=str(tmp_path / "pages.sqlite"),
-            )
-            for _ in range(3)
-        ]
-    assert [result.items for result in crawls] == [PARTS[:1], PARTS, []]
+    options = {"parse": failing_once("generator"), "SPIDER_MIDDLEWARES": {Handling: 543}}
+    with known_site(SITE, tmp_path) as site:
+        items = [site.crawl("/a", **options).items for _ in range(3)]
+    assert items == [PARTS[:1], PARTS, []]
 
 
 def test_a_copy_of_a_page_that_was_stored_in_half_is_stored():
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/a", f"{url}/b", parse=failing_once("generator")),
-            SPIDER_MIDDLEWARES={Handling: 543},
-        )
-    assert result.items == PARTS[:1] + PARTS
+    options = {"parse": failing_once("generator"), "SPIDER_MIDDLEWARES": {Handling: 543}}
+    assert crawl_site(SITE, "/a", "/b", **options).items == PARTS[:1] + PARTS
 
 
 def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():
@@ -140,12 +124,8 @@ def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():
             if next(failures, False):
                 raise RuntimeError("after the first link")
 
-    with served(SITE) as url:
-        crawl(
-            spider_over(f"{url}/a", f"{url}/b", parse=parse),
-            SPIDER_MIDDLEWARES={Handling: 543},
-            DEDUP_FOLLOW_DUPLICATES=False,
-        )
+    options = {"SPIDER_MIDDLEWARES": {Handling: 543}, "DEDUP_FOLLOW_DUPLICATES": False}
+    crawl_site(SITE, "/a", "/b", parse=parse, **options)
     assert sorted(visited) == ["1", "2", "a", "b"]
 
 
@@ -159,11 +139,8 @@ class Truncating:
 
 
 def test_copies_of_pages_whose_output_nobody_reads_to_its_end_are_stored_and_the_log_says_why():
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/a", f"{url}/b", parse=failing_once("whole")),
-            SPIDER_MIDDLEWARES={Truncating: 543},
-        )
+    options = {"parse": failing_once("whole"), "SPIDER_MIDDLEWARES": {Truncating: 543}}
+    result = crawl_site(SITE, "/a", "/b", **options)
     assert result.items == 2 * PARTS[:1]
     assert result.dropped == []
     told = [record for record in result.log if "does not read all" in record.getMessage()]
@@ -179,12 +156,9 @@ class Rejecting:
 
 @pytest.mark.parametrize("handling", [{}, {Handling: 10}])
 def test_pages_that_never_come_to_a_callback_disturb_nothing(handling: Any):
-    with served({**SITE, "/gone": Answer(b"<p>Gone.", 404)}) as url:
-        paths = ("gone", "a", "gone?again", "b")
-        result = crawl(
-            spider_over(*(f"{url}/{path}" for path in paths)), SPIDER_MIDDLEWARES=handling
-        )
-    assert result.items == [{"url": f"{url}/a"}]
+    site = {"/gone": Answer(b"<p>Gone.", 404), **SITE}
+    result = crawl_site(site, "/gone", "/a", "/gone?again", "/b", SPIDER_MIDDLEWARES=handling)
+    assert result.stored == ["/a"]
     counts = {name: result.dedup_stats.get(name) for name in ("pages", "new", "exact_duplicates")}
     assert counts == {"pages": 2, "new": 1, "exact_duplicates": 1}
     assert "log_count/ERROR" not in result.stats
@@ -198,10 +172,7 @@ def test_items_of_an_errback_are_kept_where_a_page_was_rejected():
     def failed(self: Any, failure: Any) -> Iterator[Any]:
         yield {"error": failure.getErrorMessage()}
 
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/a", start=start, failed=failed),
-            SPIDER_MIDDLEWARES={Rejecting: 500},
-        )
+    options = {"start": start, "failed": failed, "SPIDER_MIDDLEWARES": {Rejecting: 500}}
+    result = crawl_site(SITE, "/a", **options)
     assert result.items == [{"error": "rejected"}]
     assert "log_count/ERROR" not in result.stats

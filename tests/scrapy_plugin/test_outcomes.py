@@ -6,12 +6,11 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site
 from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from texts import article, edited, page
-from web import served
 
 # Near-duplicates of one another, and something else.
 SITE = {
@@ -33,7 +32,7 @@ class Storage:
     def from_crawler(cls, crawler: Any) -> "Storage":
         storage = cls()
         storage.crawler = crawler
-        storage.stored = crawler.spidercls.stored
+        storage.stored = crawler.spidercls.got
         return storage
 
     async def process_item(self, item: Any) -> Any:
@@ -63,60 +62,43 @@ class Replacing(Storage):
         return dict(await super().process_item(item))
 
 
-def run(
-    *paths: str, actions: dict[str, list] | None = None, storage: Any = Storage, **options: Any
-):
+def run(*paths: str, actions: Any = (), storage: Any = Storage, **options: Any) -> Any:
     """What the storage got of a crawl over *paths*, in that order, and the crawl."""
-    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
-    with served(SITE) as url:
-        spider = spider_over(
-            *(url + path for path in paths), stored=[], actions=actions or {}, **attributes
-        )
-        result = crawl(spider, ITEM_PIPELINES={storage: 300}, **options)
-    return spider.stored, result
-
-
-def claims(result: Any) -> dict[str, int]:
-    return {
-        key.removeprefix("dedup/claims/"): count
-        for key, count in result.stats.items()
-        if key.startswith("dedup/claims/")
-    }
+    stored: list[str] = []
+    options = {"ITEM_PIPELINES": {storage: 300}, **options}
+    result = crawl_site(SITE, *paths, got=stored, actions=dict(actions), **options)
+    return stored, result
 
 
 def with_text(self: Any, response: Any) -> Any:
     yield {"url": response.url, "text": response.text}
 
 
-@pytest.mark.parametrize("storage", [Storage, Replacing])
-@pytest.mark.parametrize("field", [{}, {"DEDUP_ITEM_FIELD": "text"}])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("storage", "field"),
+    [(Storage, {}), (Replacing, {}), (Replacing, {"DEDUP_ITEM_FIELD": "text"})],
+)
 class TestOnePageAfterTheOther:
-    @pytest.mark.slow
     def test_what_is_stored_bars_its_near_duplicates(self, storage, field):
         stored, result = run("/a", "/b", "/other", storage=storage, parse=with_text, **field)
         assert stored == ["a", "other"]
-        assert claims(result) == {"committed": 2}
+        assert result.counts("claims/") == {"committed": 2}
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("action", ["fail", "drop"])
     def test_what_is_not_stored_is_stored_by_its_next_near_duplicate(self, storage, field, action):
-        stored, result = run(
-            "/a", "/b", "/c", actions={"a": [[action]]}, storage=storage, parse=with_text, **field
-        )
+        options = {"actions": {"a": [[action]]}, "storage": storage, "parse": with_text}
+        stored, result = run("/a", "/b", "/c", **options, **field)
         assert stored == ["b"]
-        assert claims(result) == {"committed": 1, "released": 1}
+        assert result.counts("claims/") == {"committed": 1, "released": 1}
 
-    @pytest.mark.slow
     def test_a_page_that_failed_is_no_duplicate_of_itself(self, storage, field):
         async def start(self: Any) -> Any:
             for url in self.start_urls:
                 yield Request(url, dont_filter=True)
 
-        stored, _ = run(
-            "/a", "/a", "/a", actions={"a": [["fail"]]}, storage=storage, start=start,
-            parse=with_text, **field,
-        )  # fmt: skip
-        assert stored == ["a"]
+        options = {"actions": {"a": [["fail"]]}, "storage": storage, "parse": with_text}
+        assert run("/a", "/a", "/a", start=start, **options, **field)[0] == ["a"]
 
 
 def open_pages(*paths: str, **options: Any) -> Any:
@@ -132,16 +114,16 @@ def open_pages(*paths: str, **options: Any) -> Any:
 def test_near_duplicates_of_an_open_page_wait_and_are_dropped_when_it_is_stored():
     stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [["other", 2]]})
     assert stored == ["other", "a"]
-    assert [item["url"][-1] for item, _ in result.dropped] == ["b", "c"]
-    assert claims(result) == {"committed": 2, "waited": 2}
+    assert list(result.originals) == ["/b", "/c"]
+    assert result.counts("claims/") == {"committed": 2, "waited": 2}
 
 
 def test_near_duplicates_of_an_open_page_wait_and_one_takes_over_when_it_fails():
     stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [["other", 2, "fail"]]})
     assert stored == ["other", "b"]
-    assert [item["url"][-1] for item, _ in result.dropped] == ["c"]
+    assert list(result.originals) == ["/c"]
     # The last one waited for the second, too.
-    assert claims(result) == {"committed": 2, "released": 1, "waited": 3}
+    assert result.counts("claims/") == {"committed": 2, "released": 1, "waited": 3}
 
 
 def test_one_that_waits_too_long_is_kept_and_counted():
@@ -185,7 +167,7 @@ def test_a_callback_that_raises_after_its_items_has_not_stored_its_page():
 
     stored, result = run("/a", "/b", "/c", parse=parse)
     assert stored == ["a", "b"]
-    assert claims(result) == {"committed": 1, "released": 1}
+    assert result.counts("claims/") == {"committed": 1, "released": 1}
 
 
 class Failing(JsonLinesItemExporter):
@@ -203,7 +185,7 @@ def test_an_item_that_cannot_be_exported_is_not_stored(tmp_path):
     )  # fmt: skip
     lines = (tmp_path / "items.jl").read_text().splitlines()
     assert [json.loads(line)["url"][-1] for line in lines] == ["b"]
-    assert claims(result) == {"committed": 1, "released": 1}
+    assert result.counts("claims/") == {"committed": 1, "released": 1}
 
 
 class Swallowing:
@@ -232,7 +214,7 @@ def test_single_items_are_claimed_each_by_its_own():
 
     stored, result = run("/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text")
     assert stored == ["a1"]
-    assert claims(result) == {"committed": 1, "released": 1, "waited": 3}
+    assert result.counts("claims/") == {"committed": 1, "released": 1, "waited": 3}
 
 
 @pytest.mark.parametrize("storage", [Storage, Replacing])
@@ -247,4 +229,4 @@ def test_items_from_start_end_their_claims_whatever_a_pipeline_makes_of_them(sto
     assert sorted(stored) == ["0", "1"]
     assert len(result.dropped) == 4
     assert result.stats["elapsed_time_seconds"] < 30
-    assert claims(result)["committed"] == 2
+    assert result.counts("claims/")["committed"] == 2

@@ -5,37 +5,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl, spider_over
-from feed_crawls import run, urls_in
+from crawls import crawl_site, known_site, urls_in
 from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage, GCSFeedStorage
 from texts import article, page
-from web import served
 
 SITE = {"/a": page(article(1)), "/b": page(article(2))}
 
 
 def crawl_twice(ledger: Path, feeds: dict[str, Any], **options: Any) -> list[str]:
     """Return what dedup says of files in the second crawl, which meets another page besides."""
-    options = {"FEEDS": feeds, "keep_items": False, **options}
-    first, second = (run(site, ledger, **options) for site in ({"/a": SITE["/a"]}, SITE))
+    options = {"DEDUP_INDEX": ledger, "FEEDS": feeds, "keep_items": False, **options}
+    first, second = (crawl_site(SITE, *paths, **options) for paths in (["/a"], SITE))
     assert not [one for one in first.messages() if "overwrit" in one]
     assert second.stats["finish_reason"] == "finished"
     return [one for one in second.messages() if "overwrit" in one]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pages", "%(name)s", "%(name)s-%(batch_id)d", "two words"])
-@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [
+        ("pages", ""),
+        ("%(name)s", "file://"),
+        ("%(name)s-%(batch_id)d", ""),
+        ("two words", "file://"),
+    ],
+)
 def test_a_local_file_with_items_is_not_overwritten(tmp_path: Path, name: str, scheme: str):
     uri = f"{scheme}{tmp_path}/{name}.jl"
     if scheme:
         uri = uri.replace(" ", "%20")
     options = {"format": "jsonlines", "overwrite": True, "batch_item_count": int("batch" in name)}
-    ledger = tmp_path / "pages.sqlite"
-    run(SITE, ledger, FEEDS={uri: options}, keep_items=False)
+    settings = {"DEDUP_INDEX": tmp_path / "pages.sqlite", "FEEDS": {uri: options}}
+    crawl_site(SITE, keep_items=False, **settings)
     path = tmp_path / f"{name.replace('%(name)s', 'test').replace('%(batch_id)d', '1')}.jl"
     content = path.read_bytes()
-    refused = run(SITE, ledger, FEEDS={uri: options}, keep_items=False)
+    refused = crawl_site(SITE, keep_items=False, **settings)
     assert refused.stats["finish_reason"] == "dedup_overwritten_feed"
     assert "downloader/request_count" not in refused.stats
     [message] = [one for one in refused.messages() if "overwrit" in one]
@@ -47,11 +52,9 @@ def test_a_local_file_with_items_is_not_overwritten(tmp_path: Path, name: str, s
 def test_it_is_where_everything_is_stored_again(tmp_path: Path, way: Any):
     feeds = {f"{tmp_path}/pages.jl": {"format": "jsonlines", "overwrite": True}}
     settings = way if isinstance(way, dict) else {}
-    with served(SITE) as url:
-        for dedup_reset in (False, way == "reset"):
-            spider = spider_over(*(url + path for path in SITE), dedup_reset=dedup_reset)
-            ledger = tmp_path / "pages.sqlite"
-            result = crawl(spider, DEDUP_INDEX=ledger, FEEDS=feeds, keep_items=False, **settings)
+    with known_site(SITE, tmp_path) as site:
+        for reset in (False, way == "reset"):
+            result = site.crawl(dedup_reset=reset, FEEDS=feeds, keep_items=False, **settings)
             assert result.stats["finish_reason"] == "finished"
             assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
 

@@ -119,11 +119,11 @@ class Workers:
         return Counter(url.split("/")[3] for url in urls if not url.endswith("/"))
 
 
-@pytest.mark.parametrize("more", [{}, {"DEDUP_FOLLOW_DUPLICATES": False}])
 def test_workers_of_one_queue_store_each_content_once(
-    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer, more: dict[str, Any]
+    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer
 ):
-    workers = Workers(tmp_path, **settings_of_the_recipe(server), **more)
+    settings = settings_of_the_recipe(server)
+    workers = Workers(tmp_path, DEDUP_FOLLOW_DUPLICATES=False, **settings)
     both = [workers.start(number) for number in range(2)]
     with Redis(port=server.port) as client:
         client.lpush(QUEUE, json.dumps({"url": f"{site}/"}))

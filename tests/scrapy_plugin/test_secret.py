@@ -5,12 +5,11 @@ import logging
 from pathlib import Path
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site, known_site, spider_over
 from extractors import fragile
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.settings import Settings
 from texts import article, edited, page
-from web import served
 
 from dedup.methods import FingerprintMethod
 from dedup.methods.keyed import KeyedHashing
@@ -49,13 +48,12 @@ def test_it_is_in_no_log_report_ledger_feed_or_stat(tmp_path, workers, monkeypat
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     site = {path: body for path, body in SITE.items() if workers or path != "/crash"}
     feed = {str(tmp_path / "pages.jsonl"): {"format": "jsonlines"}}
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site))
-        result = crawl(
-            spider, DEDUP_WORKERS=workers, DEDUP_EXTRACTOR=fragile, FEEDS=feed,
-            DEDUP_FIELDS={"text": "text"}, DEDUP_REPORT=str(tmp_path / "reports"),
-            DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
-        )  # fmt: skip
+    result = crawl_site(
+        site, DEDUP_WORKERS=workers, DEDUP_EXTRACTOR=fragile, FEEDS=feed,
+        DEDUP_FIELDS={"text": "text"}, DEDUP_REPORT=str(tmp_path / "reports"),
+        DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
+        DEDUP_SKETCH_FIELD="dedup_record",
+    )  # fmt: skip
     assert result.stats["dedup/exact_duplicates"] == 1
     assert result.stats["dedup/unread/error"] == 1
     log = shown_of(result)
@@ -69,8 +67,11 @@ def test_it_is_in_no_log_report_ledger_feed_or_stat(tmp_path, workers, monkeypat
     for content in (log.encode(), *(path.read_bytes() for path in files)):
         for secret in (SECRET.encode(), SECRET.split()[1].encode(), key, key.hex().encode()):
             assert secret not in content
+    digest = KeyedHashing(SECRET).secret_digest
+    assert "made_with" in (tmp_path / "pages.jsonl").read_text()
+    assert digest not in (tmp_path / "pages.jsonl").read_text()
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
-        assert ledger.identity["secret"] == KeyedHashing(SECRET).secret_digest
+        assert ledger.identity["secret"] == digest
 
 
 @pytest.mark.slow
@@ -146,21 +147,14 @@ def test_a_method_with_hashes_of_its_own_is_refused(monkeypatch):
 @pytest.mark.slow
 def test_a_ledger_is_for_one_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
-    ledger = tmp_path / "pages.sqlite"
-    with served(SITE) as url:
-        spider = spider_over(f"{url}/a", f"{url}/other")
-        first, again = (
-            crawl(spider, DEDUP_INDEX=ledger, DEDUP_METHOD="verified") for _ in range(2)
-        )
-        assert (len(first.items), len(again.items)) == (2, 0)
-        copy = crawl(
-            spider_over(f"{url}/near", f"{url}/b"),
-            DEDUP_INDEX=ledger, DEDUP_METHOD="verified",
-        )  # fmt: skip
+    with known_site(SITE, tmp_path) as site:
+        for stored in (["/a", "/other"], []):
+            assert site.crawl("/a", "/other", DEDUP_METHOD="verified").stored == stored
+        copy = site.crawl("/near", "/b", DEDUP_METHOD="verified")
         assert copy.dedup_stats["exact_duplicates"] == copy.dedup_stats["near_duplicates"] == 1
     for secret, told in (("", "none"), (SECRET[::-1], "another")):
         monkeypatch.setenv("DEDUP_SECRET", secret)
-        settings = read(DEDUP_INDEX=str(ledger), DEDUP_METHOD="verified")
+        settings = read(DEDUP_INDEX=str(site.ledger), DEDUP_METHOD="verified")
         with pytest.raises(LedgerError, match=f": a secret there, {told} here .DEDUP_SECRET") as e:
             open_store(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
         for name in (SECRET, SECRET[::-1], KeyedHashing(SECRET).secret_digest):

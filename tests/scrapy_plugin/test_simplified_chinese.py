@@ -3,11 +3,10 @@
 import sys
 
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site, spider_over
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.settings import Settings
 from texts import CHINESE, TRADITIONAL_CHINESE, page
-from web import served
 
 from dedup.scrapy_plugin.open_store import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
@@ -31,30 +30,26 @@ def read(**settings):
 
 def crawled(*paths, **settings):
     """What a crawl of *paths* stores, by path, and its counters."""
-    with served(SITE) as url:
-        spider = spider_over(*(url + path for path in paths))
-        result = crawl(spider, DEDUP_FIELDS={"text": "text", "title": "title"}, **settings)
-        stored = {item["url"].removeprefix(url): item for item in result.items}
-    return stored, result.dedup_stats
+    fields = {"text": "text", "title": "title"}
+    result = crawl_site(SITE, *paths, DEDUP_FIELDS=fields, **settings)
+    return dict(zip(result.stored, result.items, strict=True)), result.dedup_stats
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
-def test_both_scripts_of_a_page_are_stored_once(workers):
-    stored, counts = crawled("/cn", "/tw", "/hk", DEDUP_METHOD=SIMPLIFYING, DEDUP_WORKERS=workers)
-    assert list(stored) == ["/cn"]
-    assert (counts["exact_duplicates"], counts["near_duplicates"]) == (1, 1)
+def test_both_scripts_of_a_page_are_stored_once_as_the_first_of_them(workers):
+    paths = ["/tw", "/cn", "/hk"] if workers else ["/cn", "/tw", "/hk"]
+    stored, counts = crawled(*paths, DEDUP_METHOD=SIMPLIFYING, DEDUP_WORKERS=workers)
+    assert list(stored) == paths[:1]
+    assert counts["exact_duplicates"] >= 1
+    assert counts["exact_duplicates"] + counts["near_duplicates"] == 2
+    if workers:
+        assert stored["/tw"]["title"] == "鳥類的遷徙"
+        assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
 def test_they_do_not_match_without_it():
     assert list(crawled("/cn", "/tw", "/hk")[0]) == ["/cn", "/tw"]
-
-
-def test_the_first_one_is_stored_in_its_own_script():
-    stored, _ = crawled("/tw", "/cn", DEDUP_METHOD=SIMPLIFYING)
-    assert list(stored) == ["/tw"]
-    assert stored["/tw"]["title"] == "鳥類的遷徙"
-    assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
 def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):

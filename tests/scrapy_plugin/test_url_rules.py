@@ -4,8 +4,6 @@ What is skipped as a copy of another page is fetched where that page does not co
 """
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from cases import each
-from crawls import Crawl, crawl
-from saved_sites import Shop, Site, contents, listing, run, shop
+from crawls import Crawl, query
+from saved_sites import Site, contents, crawl_shop, listing, parse_shop, run
 from scrapy import Request
 from texts import article, page
 
@@ -77,77 +75,65 @@ class Schemes:
 
 
 def test_urls_that_are_known_to_be_copies_are_not_fetched_and_nothing_is_lost(tmp_path):
+    """The ledger remembers rules."""
     scheme = Schemes(40)
     site = Site(scheme.answer)
-    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, CONCURRENT_REQUESTS=4)
-    fetched = site.fetched()
-    assert contents(result) == scheme.contents
-    saved = result.stats["dedup/saved_requests/url_rule"]
-    assert saved > 30
-    assert len(fetched) == 2 + 39 * 5 - saved
+    with site.served() as url:
+        result = crawl_shop(url, tmp_path, DEDUP_SKIP_URLS=True, CONCURRENT_REQUESTS=4)
+        fetched = site.fetched()
+        assert contents(result) == scheme.contents
+        saved = result.stats["dedup/saved_requests/url_rule"]
+        assert saved > 30
+        assert len(fetched) == 2 + 39 * 5 - saved
+        assert crawl_shop(url, tmp_path, DEDUP_SKIP_URLS=True).items == []
+        assert len(site.fetched()) < 100
 
 
 def test_where_a_rule_breaks_what_was_skipped_by_it_is_fetched(tmp_path):
     scheme = Schemes(40, 0, means=24)
-    settings = {
-        "DEDUP_INDEX": "", **IN_ORDER,
-    }  # fmt: skip
-    result = run(Site(scheme.answer), tmp_path, DEDUP_SKIP_URLS=True, **settings)
+    settings = {"DEDUP_INDEX": "", "DEDUP_SKIP_URLS": True, **IN_ORDER}
+    result = run(Site(scheme.answer), tmp_path, **settings)
     assert contents(result) == scheme.contents
     assert result.stats["dedup/saved_requests/contradictions/url-rule"] == 1
     assert any("'c' of URLs on" in message for message in result.messages())
 
 
-def test_the_ledger_remembers_rules(tmp_path):
-    scheme = Schemes(40)
-    site = Site(scheme.answer)
-    with site.served() as url:
-        for _ in range(2):
-            site.asked.clear()
-            result = crawl(shop(url), DEDUP_SKIP_URLS=True, DEDUP_INDEX=tmp_path / "pages.sqlite")
-    assert len(site.fetched()) < 100
-    assert result.items == []
-
-
 @each(
-    "query",
-    ["page=2", "product_id=77", "productId=abc", "lang=english", "v=7", "x=zh-Hans", "v=en&v=zzz"],
+    ("query", "expected"),
+    [
+        *((query, False) for query in ("page=2", "product_id=77", "productId=abc")),
+        *((query, False) for query in ("lang=english", "v=7", "x=zh-Hans", "v=en&v=zzz")),
+        *((query, True) for query in ("sid=7", "PHPSESSID=a", "utm_source=mail")),
+        *((query, True) for query in ("view=print", "theme=dark")),
+    ],
 )
-def test_there_is_no_rule_over_page_numbers_ids_and_languages(query: str):
+def test_there_is_no_rule_over_page_numbers_ids_and_languages(query: str, expected: bool):
+    """But over sessions, tracking, print views and the like."""
     name = query.partition("=")[0]
     url = Url.parse(f"http://a.example/list?{query}")
     assert url
-    assert not _may_change(Part("parameter", url.host, name), url)
-
-
-@each("query", ["sid=7", "PHPSESSID=a", "utm_source=mail", "view=print", "theme=dark"])
-def test_there_may_be_one_over_sessions_tracking_print_views_and_the_like(query: str):
-    name = query.partition("=")[0]
-    url = Url.parse(f"http://a.example/list?{query}")
-    assert url
-    assert _may_change(Part("parameter", url.host, name), url)
+    assert _may_change(Part("parameter", url.host, name), url) is expected
 
 
 def test_a_url_that_another_callback_has_is_not_taken_for_fetched(tmp_path):
-    scheme = Schemes(30)
+    scheme = Schemes(20)
 
     def other(self, response):
         yield {"url": response.url, "title": "other " + response.css("h1::text").get()}
 
     def parse(self, response):
-        yield from Shop.parse(self, response)
+        yield from parse_shop(self, response)
         if response.css("h1"):
             path = urlsplit(response.url).path
             for query in ("", "?sid=other"):
                 yield response.follow(path + query, callback=self.other)
 
-    settings = {"DEDUP_INDEX": "", "DEDUP_IGNORE_FIELDS": ["url"]}
-    spider = {"parse": parse, "other": other}
-    found = [
-        contents(run(Site(scheme.answer), tmp_path, spider, DEDUP_SKIP_URLS=skips, **settings))
+    options = {"DEDUP_INDEX": "", "DEDUP_IGNORE_FIELDS": ["url"], "parse": parse, "other": other}
+    without, found = (
+        contents(run(Site(scheme.answer), tmp_path, DEDUP_SKIP_URLS=skips, **options))
         for skips in (False, True)
-    ]
-    assert found[0] == found[1]
+    )
+    assert without == found
 
 
 def products(*links: str, query: str = "sid=s{}x", size: int = SIZE) -> Site:
@@ -216,13 +202,13 @@ def test_a_copy_is_fetched_where_the_page_itself_is_a_redirect_or_does_not_come(
 
 def test_what_a_callback_awaits_is_sent(tmp_path, without_tests):
     async def parse(self, response):
-        for output in Shop.parse(self, response):
+        for output in parse_shop(self, response):
             if isinstance(output, dict) and response.url.endswith("/19"):
                 request = response.request.replace(url=response.urljoin("/18?sid=other"))
                 output["other"] = (await self.crawler.engine.download_async(request)).status
             yield output
 
-    result = run(products(), tmp_path, {"parse": parse}, DEDUP_SKIP_URLS=True, **IN_ORDER)
+    result = run(products(), tmp_path, parse=parse, DEDUP_SKIP_URLS=True, **IN_ORDER)
     assert [item["other"] for item in result.items if "other" in item] == [200]
 
 
@@ -236,13 +222,12 @@ def test_a_part_that_means_nothing_to_products_may_choose_a_list(tmp_path, witho
 
 def test_a_request_that_is_no_get_stands_for_no_other(tmp_path, without_any_tests):
     def parse(self, response):
-        for output in Shop.parse(self, response):
+        for output in parse_shop(self, response):
             is_post = isinstance(output, Request) and output.url.endswith("/20")
             yield output.replace(method="POST") if is_post else output
 
     site = products()
-    with site.served() as url:
-        result = crawl(shop(url, parse=parse), DEDUP_SKIP_URLS=True, **IN_ORDER)
+    result = run(site, tmp_path, parse=parse, DEDUP_SKIP_URLS=True, **IN_ORDER)
     assert ("/20?sid=s20x", 200) in site.asked
     assert result.stats["dedup/saved_requests/url_rule"] > 0
 
@@ -251,10 +236,10 @@ def test_a_link_that_every_page_has_does_not_keep_a_rule_from_being_found(tmp_pa
     """The scheduler refuses it: that page was asked for with another callback."""
 
     def parse(self, response):
-        yield from Shop.parse(self, response)
+        yield from parse_shop(self, response)
         yield response.follow("/1", callback=self.parse)
 
-    result = run(products(), tmp_path, {"parse": parse}, DEDUP_SKIP_URLS=True, **IN_ORDER)
+    result = run(products(), tmp_path, parse=parse, DEDUP_SKIP_URLS=True, **IN_ORDER)
     assert result.stats["dedup/saved_requests/tests/url-rule"] > 0
 
 
@@ -265,10 +250,8 @@ def test_leaves_that_are_not_fetched_break_no_rule(tmp_path):
     site.answer = lambda path: listing("/1", "/2") if "list" in path else answer(path)
     with site.served() as url:
         for _ in range(2):
-            result = crawl(
-                shop(url), DEDUP_SKIP_URLS=True, DEDUP_REVISITS="skip",
-                DEDUP_INDEX=tmp_path / "pages.sqlite", **IN_ORDER,
-            )  # fmt: skip
+            options = {"DEDUP_SKIP_URLS": True, "DEDUP_REVISITS": "skip", **IN_ORDER}
+            result = crawl_shop(url, tmp_path, **options)
             assert not result.messages()
     assert "dedup/saved_requests/contradictions/url-rule" not in result.stats
 
@@ -289,19 +272,16 @@ def test_what_was_skipped_before_an_interruption_is_tested_at_the_end(
 
     site.answer = coloured
     settings = {
-        "JOBDIR": str(tmp_path / "job"), "DEDUP_SKIP_URLS": True, **IN_ORDER,
+        "JOBDIR": str(tmp_path / "job"), "DEDUP_SKIP_URLS": True, "DEDUP_INDEX": "", **IN_ORDER,
         "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
         "FEEDS": {str(tmp_path / "pages.jl"): {"format": "jsonlines"}},
     }  # fmt: skip
     with site.served() as url:
         for most in (25, 0):
-            result = crawl(shop(url), **settings, CLOSESPIDER_ITEMCOUNT=most)
-            if most and is_killed:
-                with (
-                    closing(sqlite3.connect(tmp_path / "job" / "dedup.put-off.sqlite")) as file,
-                    file,
-                ):
-                    file.execute("UPDATE put_off SET instead = x'00'")  # as before its end
+            result = crawl_shop(url, tmp_path, **settings, CLOSESPIDER_ITEMCOUNT=most)
+            if most and is_killed:  # as before its end
+                file = tmp_path / "job" / "dedup.put-off.sqlite"
+                query(file, "UPDATE put_off SET instead = x'00'")
     broken = result.stats.get("dedup/saved_requests/contradictions/url-rule", 0)
     assert broken == (not is_killed)
     assert result.stats.get("dedup/saved_requests/url_rule", 0) >= 0
