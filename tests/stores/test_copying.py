@@ -112,7 +112,7 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
         preferred={b: "http://a/better"},
         duplicates=[note("http://a/copy", b), note("http://a/of-the-past", a)],
     )
-    await one.log.leave(one.owner, "finished", {"pages": {"judged": 2}}, [("http://a/2", "T", "x")])
+    await one.leave("finished", {"pages": {"judged": 2}}, [("http://a/2", "T", "x")])
 
     await copy_to_ledger(place.log(), path)
 
@@ -179,7 +179,7 @@ async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
     await process.store(page(1, "http://a/of-another-crawl"))
     with pytest.raises(LedgerInUseError, match="is in use: wait for the end of its crawls"):
         await copy_to_log(ledger, place.log())
-    await process.log.leave(process.owner, "finished", None, ())
+    await process.leave()
     for refused in check_target(place.log()), copy_to_log(ledger, place.log()):
         with pytest.raises(LedgerError, match="holds pages: name another store"):
             await refused
@@ -291,7 +291,7 @@ async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
 async def test_a_reset_meanwhile_is_noticed(place, path):
     process = await taking_part(place)
     await process.store(page(1))
-    await process.log.leave(process.owner, "finished", None, ())
+    await process.leave()
     log = place.log()
     snapshot = log.snapshot
 
@@ -309,7 +309,7 @@ async def test_a_reset_meanwhile_is_noticed(place, path):
 
 async def test_a_run_that_begins_meanwhile_has_its_crawl(place, path):
     first = await taking_part(place)
-    await first.log.leave(first.owner, "finished", None, ())
+    await first.leave()
     log = place.log()
     snapshot = log.snapshot
 

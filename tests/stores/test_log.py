@@ -4,7 +4,7 @@ import asyncio
 import math
 import random
 from contextlib import suppress
-from itertools import count
+from secrets import token_bytes
 
 import pytest
 from cases import examples
@@ -85,11 +85,9 @@ def record(number, key=None, scope=""):
 class Process:
     """What takes part in a log: counts its requests and claims, and follows."""
 
-    _owners = count(1)
-
     def __init__(self, log, owner=None):
         self.log = log
-        self.owner = owner or next(self._owners).to_bytes(8, "big")
+        self.owner = owner or token_bytes(8)
         self.run = 1
         self.seen = 0
         self.followed = []
@@ -117,9 +115,8 @@ class Process:
 
     async def claim(self, *claims):
         """Claim, and return the claims as those are named: number and serial."""
-        request = self.request(claims)
-        answer = await self.log.exchange(request)
-        serials = [serial for serial, _ in request.claims]
+        answer = await self.exchange(claims)
+        serials = range(self._serial - len(claims) + 1, self._serial + 1)
         return list(zip(answer.made, serials, strict=True))
 
     async def store(self, *claims, items=None, replaces=()):
@@ -128,6 +125,9 @@ class Process:
         commits = [(serial, Committed(number, items, replaces)) for number, serial in made]
         assert (await self.exchange(commits=commits)).lost == []
         return [number for number, _ in made]
+
+    async def leave(self, reason="finished", report=None, texts=()):
+        await self.log.leave(self.owner, reason, report, texts)
 
     async def follow(self):
         """Take over all there is to know."""
@@ -208,7 +208,7 @@ async def test_opening_a_log_that_is_there_tells_of_it_and_changes_nothing(place
     contents = place.contents()
     assert await place.log().open() == Found(IDENTITY, True)
     assert place.contents() == contents
-    await process.log.leave(process.owner, "finished", None, [])
+    await process.leave()
     assert await place.log().open() == Found(IDENTITY, False)
 
 
@@ -235,11 +235,11 @@ async def test_strangers_are_refused_and_change_nothing(place):
 async def test_the_first_begins_a_run_which_others_share_while_somebody_takes_part(place):
     first, second = await joined(place), await joined(place)
     assert first.run == second.run
-    await first.log.leave(first.owner, "finished", None, [])
+    await first.leave()
     third = await joined(place)
     assert third.joined == Joined(first.run, False, False, 0)
     for process in (second, third):
-        await process.log.leave(process.owner, "finished", None, [])
+        await process.leave()
     assert (await joined(place)).run > first.run
 
 
@@ -282,7 +282,7 @@ async def test_resetting_forgets_all(place):
         preferred={number: "http://better/"},
         duplicates=[DuplicateNote("http://b/", number, "near-duplicate", 1.0, 5.0)],
     )
-    await process.log.leave(process.owner, "finished", {}, [("http://a/", None, "text")])
+    await process.leave("finished", {}, [("http://a/", None, "text")])
     other = {"method": "minhash"}
     later = await joined(place, reset=True, identity=other)
     assert later.joined == Joined(1, False, True, 0)
@@ -521,14 +521,14 @@ async def test_leaving_ends_the_lease_and_releases_the_own_open_claims(place):
     [stored, *_] = await process.claim(record(1), record(2), record(3))
     await process.exchange(commits=[stored])
     await other.claim(record(4))
-    await process.log.leave(process.owner, "finished", None, [])
+    await process.leave()
     assert (await events(other.log))[5:] == [Released(2), Released(3)]
     entries = await other.log.entries(5)
     assert [(entry.owner, entry.serial) for entry in entries] == [
         (process.owner, 2), (process.owner, 3)
     ]  # fmt: skip
     assert await other.log.expire([(5, other.owner, 1)]) > 0
-    await other.log.leave(other.owner, "finished", None, [])
+    await other.leave()
     assert await place.log().open() == Found(IDENTITY, False)
 
 
@@ -666,7 +666,7 @@ async def test_any_name_reason_and_report_is_kept(place):
     for text in names:
         process = await joined(place, spider=text)
         report = {text: [text, None, 1.5, {"a": True}]}
-        await process.log.leave(process.owner, text, report, [])
+        await process.leave(text, report, [])
         expected.append((text, text, report))
     log = place.log()
     await log.open()
@@ -677,7 +677,7 @@ async def test_any_name_reason_and_report_is_kept(place):
 async def test_crawls_are_told_the_oldest_first(place):
     first = await joined(place, spider="first", job="a job")
     second = await joined(place, spider="second")
-    await second.log.leave(second.owner, "finished", {"pages": 3}, [])
+    await second.leave(report={"pages": 3})
     before = place.server.time()
     rows = await second.log.crawls()
     assert rows == [

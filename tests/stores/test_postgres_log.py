@@ -275,7 +275,7 @@ async def test_what_joins_and_leaves_is_there_after_the_server_was_killed(own_se
     server.kill()
     server.start()
     assert [row.reason for row in await process.log.crawls()] == [None]
-    await process.log.leave(process.owner, "finished", None, ())
+    await process.leave()
     server.kill()
     server.start()
     assert [row.reason for row in await process.log.crawls()] == ["finished"]
@@ -324,7 +324,7 @@ async def test_of_what_was_reset_nothing_is_left(server, database, logs):
     await process.exchange(
         duplicates=[DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)],
     )
-    await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a text")])
+    await process.leave(texts=[("http://a/", None, "a text")])
     other = Process(logs(server.url(database)))
     assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
     counts = {

@@ -210,7 +210,7 @@ async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
         process = await logs.joined(server.url)
         assert await process.store(record(1)) == [1]
         assert await process.log.pages([1]) == {1: record(1)}
-        await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")])
+        await process.leave(texts=[("http://a/", None, "a")])
         client.execute_command("CLUSTER DELSLOTSRANGE", 0, 16383)
         await down(process.exchange(), "slot")
 
@@ -252,7 +252,7 @@ async def test_those_who_take_part_go_on_with_a_server_that_has_forgotten_all(ow
     assert await later.log.open() == Found(IDENTITY, True)
     with pytest.raises(LedgerError, match="made with other settings"):
         await later.join(identity={"method": "minhash"})
-    await process.log.leave(process.owner, "finished", None, [])
+    await process.leave()
     assert (await later.join()).run == process.run + 1
     assert number == 1
 
@@ -267,7 +267,7 @@ async def test_a_full_server_changes_nothing_can_be_read_and_may_have_room_again
             process.exchange([record(11)], commits=claims),
             process.exchange(),
             process.join(),
-            process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")]),
+            process.leave(texts=[("http://a/", None, "a")]),
         ):
             await down(step, "cannot write, its memory is full")
         assert {key: client.dump(key) for key in client.keys("*")} == before

@@ -11,12 +11,12 @@ import sys
 import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
-from secrets import token_bytes
 
 import ledgers
 import pytest
 import test_log
-from test_log import counting
+from open_logs import Logs
+from test_log import IDENTITY, counting
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -31,59 +31,42 @@ from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite_log import SqliteLog
 
 TESTS = Path(__file__).parents[1]
-IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 SHORT = 0.2
 
 
-class Shared:
+class Shared(Logs):
     """A ledger in a folder, and the logs of it; all are closed at the end of the test."""
 
     def __init__(self, folder):
+        super().__init__(SqliteLog)
         self.path = folder / "pages.sqlite"
-        self._logs = []
 
-    def log(self, lease=LEASE, **options):
-        self._logs.append(SqliteLog(self.path, lease=lease, **options))
-        return self._logs[-1]
+    def log(self, lease=LEASE):
+        return self(self.path, lease=lease)
 
-    async def join(self, lease=LEASE, *, spider="test", job=None, **options):
+    async def join(self, lease=LEASE, **how):
         """Have a process take part."""
-        process = Process(self.log(lease, **options))
+        process = Process(self.log(lease))
         await process.log.open()
-        await process.join(spider=spider, job=job)
+        await process.join(**how)
         return process
 
     def query(self, sql, *arguments):
         with closing(sqlite3.connect(self.path)) as file, file:
             return file.execute(sql, arguments).fetchall()
 
-    async def aclose(self):
-        while self._logs:
-            await self._logs.pop().close()
-
 
 class Process(test_log.Process):
     """What takes part in a log, and follows what it is told."""
 
-    def __init__(self, log):
-        super().__init__(log, token_bytes(8))
-
-    async def join(self, *, identity=IDENTITY, **how):
-        return await super().join(identity=identity, **how)
-
-    async def exchange(self, *claims, **more):
+    async def exchange(self, claims=(), **more):
         answer = await super().exchange(claims, **more)
         if answer.entries:
             self.seen = answer.entries[-1].position
         return answer
 
-    async def claim(self, *claims):
-        answer = await self.exchange(*claims)
-        serials = range(self._serial - len(claims) + 1, self._serial + 1)
-        return list(zip(answer.made, serials, strict=True))
-
-    async def leave(self, reason="finished"):
-        await self.log.leave(self.owner, reason, None, [])
+    async def leave(self, *how, **more):
+        await super().leave(*how, **more)
         await self.log.close()
 
 
@@ -214,7 +197,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     note = DuplicateNote("http://b/", 2, "near-duplicate", 1.0, 5.0)
     [third] = await process.store(record(3, "http://a/1"), replaces=(1,))
     await other.exchange(duplicates=[note], seen_again={2: 6.0}, preferred={2: "http://b/"})
-    await other.log.leave(other.owner, "finished", {"a": 1}, [("http://a/2", None, "text")])
+    await other.leave("finished", {"a": 1}, [("http://a/2", None, "text")])
     await process.claim(record(4))
     await process.leave()
     await other.log.close()
@@ -292,7 +275,7 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     process = Process(first)
     process.seen = entries[-1].position
     await process.join()
-    answer = await process.exchange(record(5))
+    answer = await process.exchange([record(5)])
     assert answer.made == [5]
     assert entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3))
     assert answer.entries[0] == entries[-1]
@@ -353,7 +336,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
         replaced = chooser.sample(older, min(len(older), chooser.choice([0, 0, 1])))
         seen = process.seen
         answer = await process.exchange(
-            record(number),
+            [record(number)],
             commits=[
                 (serial, Committed(n, chooser.choice(items), tuple(replaced)))
                 for n, serial in commits
@@ -449,10 +432,10 @@ async def test_a_full_disk_takes_nothing_and_may_have_room_later(shared):
     large = PageRecord("http://b/", "", 1, bytes(16), bytes(1_000_000))
     for _ in range(2):
         with pytest.raises(StoreDownError, match="full"):
-            await process.exchange(large, commits=[claim])
+            await process.exchange([large], commits=[claim])
     assert shared.query("SELECT count(*) FROM pages") == [(0,)]
     connection.execute("PRAGMA max_page_count = 1000000")
-    answer = await process.exchange(large, commits=[claim])
+    answer = await process.exchange([large], commits=[claim])
     assert (answer.made, answer.lost) == ([3], [])
 
 
@@ -462,9 +445,9 @@ async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_dow
     with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreDownError, match=f"{shared.path} .*locked"):
-            await process.exchange(record(1))
+            await process.exchange([record(1)])
         other.execute("ROLLBACK")
-    assert (await process.exchange(record(1))).made == [1]
+    assert (await process.exchange([record(1)])).made == [1]
 
 
 def threads_of_ledgers():
@@ -498,7 +481,7 @@ async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
     [thread] = threads_of_ledgers() - others
     with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        claiming = asyncio.create_task(process.exchange(record(1)))
+        claiming = asyncio.create_task(process.exchange([record(1)]))
         await asyncio.sleep(0)
         ending = asyncio.create_task(process.log.close())
         await asyncio.sleep(0)
