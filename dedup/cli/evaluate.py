@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.ledgers import place_of
@@ -22,7 +21,7 @@ from dedup.cli.options import (
     extractor_of,
     methods_of,
 )
-from dedup.cli.terminal import console, diff, new_table, print_json, progress, show_line
+from dedup.cli.terminal import diff, new_table, print_json, progress, show, show_heading
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, count_terms, write_lexicon
@@ -119,11 +118,10 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     if options.json:
         print_json([result.as_json() for result in results])
         return
-    output = console()
-    _show_results(output, results, options.sweep)
+    _show_results(results, options.sweep)
     by_name = {collection.name: collection for collection in collections}
     for result in results:
-        _show_errors(output, by_name[result.collection], result, options.errors)
+        _show_errors(by_name[result.collection], result, options.errors)
 
 
 def _read_collections(
@@ -144,7 +142,7 @@ def _read_collections(
     ]
 
 
-def _show_results(output: Console, results: Sequence[Evaluation], with_parameter: bool) -> None:
+def _show_results(results: Sequence[Evaluation], with_parameter: bool) -> None:
     table = new_table("collection", "method", right=(
         *["threshold"] * with_parameter, "found / to find", "precision", "recall", "F1",
         "F1 edited", "text lost", "pages/s", "CPU ms/page", "bytes/page",
@@ -165,16 +163,15 @@ def _show_results(output: Console, results: Sequence[Evaluation], with_parameter
             f"{result.cpu_ms_per_page:.2f}",
             f"{result.bytes_per_page:,.0f}",
         )
-    output.print(table)
+    show(table)
 
 
-def _show_errors(output: Console, collection: Collection, result: Evaluation, count: int) -> None:
+def _show_errors(collection: Collection, result: Evaluation, count: int) -> None:
     for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
         for one, other in pairs[:count]:
             title = f"{kind} pair of {result.method} in {collection.name}: "
-            output.print()
-            show_line(output, f"{title}{collection.keys[one]} | {collection.keys[other]}", "bold")
-            output.print(diff(collection.texts[one], collection.texts[other]))
+            show_heading(f"{title}{collection.keys[one]} | {collection.keys[other]}")
+            show(diff(collection.texts[one], collection.texts[other]))
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 from w3lib.url import safe_url_string
 
@@ -24,7 +23,15 @@ from dedup.cli.options import (
     method_of_ledger,
 )
 from dedup.cli.sources import read_source
-from dedup.cli.terminal import color, console, new_table, print_json, show_line
+from dedup.cli.terminal import (
+    color,
+    console,
+    new_table,
+    print_json,
+    show,
+    show_heading,
+    show_line,
+)
 from dedup.explanation import (
     Comparison,
     Explanation,
@@ -90,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**explanation.as_json(), "notes": notes})
     else:
-        _show(console(), explanation, notes)
+        _show(explanation, notes)
     return 0
 
 
@@ -119,25 +126,23 @@ def _tell_what_became(options: argparse.Namespace) -> int:
         ]
         print_json({"url": url, "known": is_known, "sources": by_source, "nearest": nearest})
     else:
-        _show_events(console(), url, events, nearest)
+        _show_events(url, events, nearest)
     return 0 if is_known else 1
 
 
-def _show_events(
-    output: Console, url: str, events: Mapping[str, Sequence[Event]], nearest: Sequence[str]
-) -> None:
-    show_line(output, url, "bold")
+def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Sequence[str]) -> None:
+    show_line(url, "bold")
     for source, found in events.items():
-        _heading(output, source)
+        show_heading(source)
         for event in found:
             for line in event.words.split("\n"):
-                show_line(output, line)
+                show_line(line)
         if not found:
-            output.print("Nothing is known of it. Pages that were not compared are not in here.")
+            show("Nothing is known of it. Pages that were not compared are not in here.")
     if nearest:
-        _heading(output, "The nearest URLs that are known")
+        show_heading("The nearest URLs that are known")
     for known in nearest:
-        show_line(output, f"<{known}>")
+        show_line(f"<{known}>")
 
 
 def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
@@ -197,45 +202,40 @@ def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
     return [found[url] for url in urls]
 
 
-def _show(output: Console, explanation: Explanation, notes: Sequence[str]) -> None:
-    _show_pages(output, explanation, notes)
+def _show(explanation: Explanation, notes: Sequence[str]) -> None:
+    _show_pages(explanation, notes)
     for name, side in (("A", explanation.one), ("B", explanation.other)):
-        _show_text(output, name, side.extraction.text)
-    _show_features(output, explanation)
+        _show_text(name, side.extraction.text)
+    _show_features(explanation)
     if explanation.fingerprints:
-        _show_fingerprints(output, *explanation.fingerprints, explanation.method.fingerprint_bits)
-    _show_judgements(output, explanation)
+        _show_fingerprints(*explanation.fingerprints, explanation.method.fingerprint_bits)
+    _show_judgements(explanation)
     if rows := explanation.item_differences:
-        _heading(output, "What the items say")
+        show_heading("What the items say")
         table = new_table("field", "A", "B")
         for field, *values in rows:
             shown = (Text("–" if v is None else printable(shorten(v, _LINE))) for v in values)
             table.add_row(printable(field), *shown)
-        output.print(table)
-        output.print("B is dropped for A only if A says all that B says (DEDUP_IGNORE_FIELDS).")
-    _heading(output, "What differs, word by word")
-    output.print(color(explanation.diff))
+        show(table)
+        show("B is dropped for A only if A says all that B says (DEDUP_IGNORE_FIELDS).")
+    show_heading("What differs, word by word")
+    show(color(explanation.diff))
 
 
-def _heading(output: Console, text: str) -> None:
-    output.print()
-    show_line(output, text, "bold")
-
-
-def _show_pages(output: Console, explanation: Explanation, notes: Sequence[str]) -> None:
+def _show_pages(explanation: Explanation, notes: Sequence[str]) -> None:
     judgement = explanation.judgement
     verdict = f"{judgement.method.name}: {_sentence(judgement)}."
     if explanation.are_equal:
         verdict = "Exact duplicates: their normalised main texts are equal."
-    output.print(Text(verdict, "bold"))
+    show(Text(verdict, "bold"))
     if explanation.contained:
         ours, theirs = explanation.contained
-        output.print(
+        show(
             f"Of the word sequences of B, {theirs:.1%} stand in A; of those of A, {ours:.1%} in B."
         )
     for note in notes:
-        output.print(Text(printable(note, None)))
-    output.print()
+        show(Text(printable(note, None)))
+    show()
     table = new_table("", "A", "B")
     sides = explanation.one, explanation.other
     for name, values in (
@@ -248,7 +248,7 @@ def _show_pages(output: Console, explanation: Explanation, notes: Sequence[str])
     ):
         if any(values):
             table.add_row(name, *(Text(printable(value or "–")) for value in values))
-    output.print(table)
+    show(table)
 
 
 def _sentence(judgement: Comparison) -> str:
@@ -260,22 +260,22 @@ def _sentence(judgement: Comparison) -> str:
     return f"{judgement.verdict}, distance {_number(judgement.distance)}{',' * is_far} {limit}"
 
 
-def _show_text(output: Console, name: str, text: str) -> None:
+def _show_text(name: str, text: str) -> None:
     lines = [line for line in text.splitlines() if line.strip()]
-    _heading(output, f"Main text of {name}")
+    show_heading(f"Main text of {name}")
     for line in lines[:_FIRST_LINES]:
-        output.print(Text(printable(line if len(line) <= _LINE else f"{line[:_LINE]} …", None)))
+        show(Text(printable(line if len(line) <= _LINE else f"{line[:_LINE]} …", None)))
     if not lines:
-        output.print("(none)")
+        show("(none)")
     elif (left := Count(len(lines) - _FIRST_LINES)) > 0:
-        output.print(f"… {left:more line (--json has it)|more lines (--json has them)}")
+        show(f"… {left:more line (--json has it)|more lines (--json has them)}")
 
 
-def _show_features(output: Console, explanation: Explanation) -> None:
+def _show_features(explanation: Explanation) -> None:
     features = explanation.features
-    _heading(output, f"Features of {explanation.method.name}")
+    show_heading(f"Features of {explanation.method.name}")
     if not features:
-        output.print("(none: it looks at the text as a whole, or at nothing in it)")
+        show("(none: it looks at the text as a whole, or at nothing in it)")
         return
     one, other = (sum(not feature[side] for feature in features) for side in (2, 1))
     unequal = sorted(
@@ -285,29 +285,29 @@ def _show_features(output: Console, explanation: Explanation) -> None:
     line = f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}"
     if reweighted := Count(len(unequal) - one - other):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
-    output.print(line)
+    show(line)
     have_weights = len({weight for feature in features for weight in feature[1:]} - {0}) > 1
     if have_weights:
-        _show_weights(output, "the heaviest", features)
+        _show_weights("the heaviest", features)
     if unequal:
-        _show_weights(output, "what differs most", unequal)
+        _show_weights("what differs most", unequal)
 
 
-def _show_weights(output: Console, title: str, features: Sequence[Feature]) -> None:
+def _show_weights(title: str, features: Sequence[Feature]) -> None:
     table = new_table(title, right=("A", "B"))
     for feature in features[:_FEATURES]:
         weights = (_number(weight) if weight else "–" for weight in feature[1:])
         style = "" if feature.one == feature.other else "yellow"
         table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
-    output.print()
-    output.print(table)
+    show()
+    show(table)
 
 
-def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None:
+def _show_fingerprints(one: int, other: int, bits: int) -> None:
     """Show the bits in groups of 8, and mark those that differ below them."""
-    _heading(output, f"Fingerprints of {bits} bits, the highest first; "
+    show_heading(f"Fingerprints of {bits} bits, the highest first; "
         f"{Count((one ^ other).bit_count()):of them differs|of them differ}")  # fmt: skip
-    width = _ROW_BITS if output.width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
+    width = _ROW_BITS if console().width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
     marks = f"{one ^ other:0{bits}b}".replace("0", " ").replace("1", "^")
     rows = (("A", f"{one:0{bits}b}", "red"), ("B", f"{other:0{bits}b}", "green"), (" ", marks, ""))
     for start in range(0, bits, width):
@@ -318,11 +318,11 @@ def _show_fingerprints(output: Console, one: int, other: int, bits: int) -> None
                 line.append(" " * is_first_of_group)
                 line.append(row[place], style if marks[place] == "^" else "")
             if line.plain.strip():
-                output.print(line)
+                show(line)
 
 
-def _show_judgements(output: Console, explanation: Explanation) -> None:
-    _heading(output, "All methods")
+def _show_judgements(explanation: Explanation) -> None:
+    show_heading("All methods")
     table = new_table("method", right=("distance", "up to"))
     table.add_column("verdict")
     colors = {"duplicate": "green", "near-duplicate": "green", "different": "red"}
@@ -334,10 +334,10 @@ def _show_judgements(output: Console, explanation: Explanation) -> None:
             Text(judgement.verdict, style=colors.get(judgement.verdict, "yellow")),
             style="bold" if judgement is explanation.judgement else "",
         )
-    output.print(table)
+    show(table)
     for verdict in dict.fromkeys(judgement.verdict for judgement in explanation.judgements):
         if verdict in _MEANINGS:
-            output.print(f"{verdict}: {_MEANINGS[verdict]}")
+            show(f"{verdict}: {_MEANINGS[verdict]}")
 
 
 def _number(value: float | None) -> str:

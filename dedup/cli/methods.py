@@ -4,7 +4,7 @@ import argparse
 import inspect
 
 from dedup.cli.options import add_json
-from dedup.cli.terminal import console, new_table, print_json
+from dedup.cli.terminal import new_table, print_json, show
 from dedup.methods import METHODS
 
 EXAMPLES = """\
@@ -28,4 +28,4 @@ def run(options: argparse.Namespace) -> None:
         summary = (inspect.getdoc(kind) or "").partition("\n")[0]
         defaults = (f"{argument}={value!r}" for argument, value in arguments[name].items())
         table.add_row(name, summary, ", ".join(defaults))
-    console().print(table)
+    show(table)

@@ -41,12 +41,6 @@ def add_method(
         f"{several}{f' (default: {default})' * bool(default)}")  # fmt: skip
 
 
-def add_min_tokens(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="texts with fewer words can only be exact duplicates; each Han character is one "
-        "(default: 20)")  # fmt: skip
-
-
 def add_extractor(parser: argparse.ArgumentParser, default: str | None = "trafilatura") -> None:
     parser.add_argument("--extractor", default=default, metavar="NAME",
         help="what extracts the main text from HTML: a name or an import path (default: "

@@ -3,16 +3,16 @@
 import argparse
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
 from dedup.cli.options import add_json, check_new
-from dedup.cli.terminal import console, new_table, print_json, show_line
-from dedup.report import TextStore, as_html, write_html
+from dedup.cli.terminal import new_table, print_json, show, show_heading, show_line
+from dedup.report import as_html, write_html
 from dedup.report.of_ledger import report_of_ledger
 from dedup.stores.reader import Crawl, LedgerReader
 from dedup.text import printable
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(figures)
     else:
-        _show(console(), figures)
+        _show(figures)
 
 
 def _figures(ledger: LedgerReader) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _show(output: Console, figures: dict[str, Any]) -> None:
-    show_line(output, figures["ledger"], "bold")
+def _show(figures: dict[str, Any]) -> None:
+    show_line(figures["ledger"], "bold")
     identity = dict(figures["identity"])
     name, version = identity.pop("method"), identity.pop("version")
     secret = ", with a secret" * (identity.pop("secret", None) is not None)
@@ -99,8 +99,8 @@ def _show(output: Console, figures: dict[str, Any]) -> None:
         ("made with", ", ".join(f"{key}={value}" for key, value in identity.items())),
     ):
         if value is not None:
-            show_line(output, f"{label:12} {value}")
-    output.print()
+            show_line(f"{label:12} {value}")
+    show()
     counts = ("judged", "new", "changed", "unchanged", "exact_duplicates", "near_duplicates")
     titles = (name.partition("_")[0] for name in (*counts, "skipped"))
     table = new_table("crawl", "run", "spider", "started", "reason", right=titles)
@@ -115,31 +115,31 @@ def _show(output: Console, figures: dict[str, Any]) -> None:
             Text(printable(crawl["reason"] or "has not ended")),
             *("–" if number is None else f"{number:,}" for number in numbers),
         )
-    output.print(table)
+    show(table)
     if figures["largest_groups"]:
-        output.print()
-        show_line(output, "most duplicates", "bold")
+        show_heading("most duplicates")
     for group in figures["largest_groups"]:
-        show_line(output, f"{group['duplicates']:7,}  {group['original']}")
+        show_line(f"{group['duplicates']:7,}  {group['original']}")
 
 
 def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
     crawls = ledger.crawls()
     run = None if options.crawl is None else _run_of(crawls, options.crawl)
-    with closing(TextStore(0)) as texts:
-        for text in ledger.texts():
-            texts.put(*text)
-        report, events = report_of_ledger(ledger, run)
-        with closing(events):
-            copies = (
-                copy._replace(
-                    title=texts.title(copy.url), original_title=texts.title(copy.original)
-                )
-                for copy in events.copies()
-            )
-            number = len({crawl.run for crawl in crawls}) if run is None else None
-            html = as_html(report, texts, copies, copies_in=ledger.name, crawls=number)
-            write_html(options.output, html)
+    report, events = report_of_ledger(ledger, run)
+
+    @lru_cache(1000)
+    def title_of(url: str) -> str | None:
+        stored = ledger.text(url)
+        return stored and stored[0]
+
+    with closing(events):
+        copies = (
+            copy._replace(title=title_of(copy.url), original_title=title_of(copy.original))
+            for copy in events.copies()
+        )
+        number = len({crawl.run for crawl in crawls}) if run is None else None
+        html = as_html(report, ledger.text, copies, copies_in=ledger.name, crawls=number)
+        write_html(options.output, html)
     output, pages = printable(str(options.output)), report.pages.judged
     print(f"{output}: {count_of(pages, 'page')}, {count_of(report.groups, 'group')}")
 

@@ -20,7 +20,6 @@ from dedup.cli.options import (
     add_field,
     add_json,
     add_method,
-    add_min_tokens,
     check_new,
     check_numbers,
     extractor_of,
@@ -34,7 +33,7 @@ from dedup.evidence import DEMANDS
 from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
-from dedup.rule import Rule
+from dedup.rule import SHORT, Rule
 from dedup.scan import Outcome, RecordReader, SketchesFile, scan, write_clusters
 from dedup.scopes import Scope
 from dedup.text import printable
@@ -74,7 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "import paths; several in order of precedence; newest:FIELD names the field of the "
         "date")  # fmt: skip
     add_method(parser)
-    add_min_tokens(parser)
+    parser.add_argument("--min-tokens", type=int, default=SHORT, metavar="N",
+        help="texts with fewer words can only be exact duplicates; each Han character is one "
+        f"(default: {SHORT})")  # fmt: skip
     add_evidence(parser, default="on")
     parser.add_argument("--scope", metavar="NAME",
         help="what must be equal in records that are compared, as in DEDUP_SCOPE")  # fmt: skip

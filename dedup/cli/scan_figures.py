@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from rich.table import Table
 
-from dedup.cli.terminal import console, show_line
+from dedup.cli.terminal import show, show_line
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.records import Format
@@ -111,13 +111,12 @@ def show_figures(figures: dict[str, Any], written: str) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for label, value in _rows(figures):
         table.add_row(label, value)
-    output = console()
-    output.print(table)
+    show(table)
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
-            show_line(output, f"{label}: {figures[name]}")
+            show_line(f"{label}: {figures[name]}")
     if figures["lost_text"] and figures["lost_text"]["sequences"]:
         is_extracted = figures["with_evidence"] > 0
         for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
-            show_line(output, line)
-    show_line(output, f"written: {written}")
+            show_line(line)
+    show_line(f"written: {written}")

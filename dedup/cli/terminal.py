@@ -57,9 +57,19 @@ def console() -> Console:
     return _Console(width=width, highlight=False)
 
 
-def show_line(output: Console, line: str, style: str = "") -> None:
+def show(*what: RenderableType, soft_wrap: bool = False) -> None:
+    """Print what people read; an empty line of nothing."""
+    console().print(*what, soft_wrap=soft_wrap)
+
+
+def show_line(line: str, style: str = "") -> None:
     """Print a line of text from anywhere, however long; nothing in it steers the terminal."""
-    output.print(Text(printable(line, None), style), soft_wrap=True)
+    show(Text(printable(line, None), style), soft_wrap=True)
+
+
+def show_heading(text: str) -> None:
+    show()
+    show_line(text, "bold")
 
 
 def new_table(*left: str, right: Iterable[str] = ()) -> Table:

@@ -7,7 +7,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
 from rich.text import Text
 
 from dedup.atomic_file import replacing
@@ -24,7 +23,7 @@ from dedup.calibration import (
 )
 from dedup.cli.ledgers import open_ledger
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import console, diff, new_table, print_json, progress
+from dedup.cli.terminal import console, diff, new_table, print_json, progress, show
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
@@ -76,14 +75,13 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(_as_json(results, len(labels)))
         return
-    output = console()
-    output.print(f"{count_of(len(keys), 'page')} with different texts; pairs to judge from:")
+    show(f"{count_of(len(keys), 'page')} with different texts; pairs to judge from:")
     for each in candidates:
         number = sum(map(len, each.strata.values()))
-        output.print(f"  {each.method.name}: {number:,}, up to distance {each.max_distance:.4g}")
-    _show(output, results, choices)
+        show(f"  {each.method.name}: {number:,}, up to distance {each.max_distance:.4g}")
+    _show(results, choices)
     if others := len(answers) - len(labels):
-        output.print(f"{Count(others):answer is|answers are} about pairs that are not among these.")
+        show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
 
 
 def _distinct_pages(
@@ -222,25 +220,25 @@ def _as_json(results: Sequence[_Result], judged: int) -> dict[str, Any]:
     }
 
 
-def _show(output: Console, results: Sequence[_Result], choices: Sequence[MethodChoice]) -> None:
+def _show(results: Sequence[_Result], choices: Sequence[MethodChoice]) -> None:
     for result in results:
-        _show_steps(output, result)
-    output.print()
-    output.print(_LEGEND if output.width > 96 else " ".join(_LEGEND.split()))
-    output.print()
+        _show_steps(result)
+    show()
+    show(_LEGEND if console().width > 96 else " ".join(_LEGEND.split()))
+    show()
     for result in results:
-        output.print(_sentence(result))
+        show(_sentence(result))
     if (best := _best(results)) is not None and (choice := results[best].choice):
         method = results[best].candidates.method
         arguments = dict(choices[best].arguments)
         if "max_distance" in method.parameters:
             arguments["max_distance"] = choice.threshold
         setting = {"name": method.name, **arguments} if arguments else method.name
-        output.print()
-        output.print(Text(f"DEDUP_METHOD = {setting!r}"))
+        show()
+        show(Text(f"DEDUP_METHOD = {setting!r}"))
 
 
-def _show_steps(output: Console, result: _Result) -> None:
+def _show_steps(result: _Result) -> None:
     titles = ("pairs", "judged", "right", "found", "precision", "recall", "text lost")
     table = new_table(result.candidates.method.name, right=titles)
     for step, lost in zip(result.steps, result.lost, strict=True):
@@ -256,8 +254,8 @@ def _show_steps(output: Console, result: _Result) -> None:
             lost.percent,
             style="bold" if step is result.choice else "",
         )
-    output.print()
-    output.print(table)
+    show()
+    show(table)
 
 
 def _interval(estimate: Estimate) -> str:

@@ -1,7 +1,7 @@
 """The report, and the texts behind it, as one HTML file that needs no network."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
@@ -13,7 +13,7 @@ from dedup.report.charts import charts, shares, threshold_of
 from dedup.report.events import Copy
 from dedup.report.findings import findings
 from dedup.report.report import Report
-from dedup.report.texts import TextStore, priority
+from dedup.report.texts import priority
 from dedup.text import printable
 
 _BYTES = 1_900_000
@@ -28,6 +28,9 @@ _LONGEST_TEXT = 3_000
 _SAME = "≡"
 _SIGNS = {"equal": "=", "removed": "-", "added": "+"}
 
+TextOf = Callable[[str], tuple[str | None, str] | None]
+"""Returns title and text of the page at a URL, ``None`` if they were not kept."""
+
 
 class _Diffs:
     """Numbers the diffs that the report shows; `parts` has those of each, which begin with a sign.
@@ -35,21 +38,19 @@ class _Diffs:
     When there are too many, or they take too long, no more are shown.
     """
 
-    def __init__(self, texts: TextStore) -> None:
-        self._texts = texts
+    def __init__(self, text_of: TextOf) -> None:
+        self._text_of = text_of
         self._bytes = 0
         self._deadline = monotonic() + _SECONDS_OF_DIFFS
         self.parts: list[list[str]] = []
 
     def add(self, url: str, other: str) -> int | None:
         """Return the number of the diff of two pages, ``None`` if it is not shown."""
-        if self._is_full:
-            return None
-        before, after = self._texts.get(url), self._texts.get(other)
-        if before is None or after is None:
+        before, after = (None if self._is_full else self._text_of(page) for page in (url, other))
+        if not (before and after):
             return None
         parts: list[str] = []
-        for kind, words in word_diff(before, after, keeps_lines=True):
+        for kind, words in word_diff(before[1], after[1], keeps_lines=True):
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
@@ -58,10 +59,9 @@ class _Diffs:
 
     def add_text(self, url: str) -> int | None:
         """Return the number of the beginning of the text of a page, which has an exact copy."""
-        text = None if self._is_full else self._texts.get(url)
-        if text is None:
+        if self._is_full or not (stored := self._text_of(url)):
             return None
-        lines = (printable(line, None) for line in shorten(text, _LONGEST_TEXT).split("\n"))
+        lines = (printable(line, None) for line in shorten(stored[1], _LONGEST_TEXT).split("\n"))
         return self._number([_SAME + "\n".join(lines)])
 
     @property
@@ -78,7 +78,7 @@ class _Diffs:
 
 def as_html(
     report: Report,
-    texts: TextStore,
+    text_of: TextOf,
     copies: Iterable[Copy],
     *,
     copies_in: str = "",
@@ -87,12 +87,12 @@ def as_html(
 ) -> str:
     """Return *report* as HTML.
 
-    *texts* are those of the pages whose differences can be shown; *copies* all duplicates, those
-    first that are shown where not all can be; *copies_in* the name of the file that has them;
+    *text_of* tells the texts of pages whose differences can be shown; *copies* are all duplicates,
+    those first that are shown where not all can be; *copies_in* the name of the file that has them;
     *crawls*: how many the report is of, if it is of a ledger; *index*: the address of the page of
     all reports.
     """
-    diffs, text = _Diffs(texts), report.dropped_text
+    diffs, text = _Diffs(text_of), report.dropped_text
     near_misses = [
         (pair.distance, pair.url, pair.other, diffs.add(pair.url, pair.other))
         for pair in report.near_misses
@@ -131,7 +131,6 @@ def as_html(
             "lost": round(text.share * text.sequences) if text else 0,
             "lost_percent": text and LostText(text.sequences, text.share, text.error).percent,
             "near_misses": near_misses,
-            "texts_lost": max(report.texts_lost, texts.lost),
             "data": {
                 "diffs": diffs.parts,
                 "messages": {name: text for name, text in messages if name.startswith("js_")},

@@ -187,9 +187,9 @@ class KeptPages:
 
     def _read_again(self, texts: TextStore) -> Iterator[tuple[PageRecord, Extraction]]:
         for record in self._sample:
-            if (text := texts.get(record.key)) is not None:
+            if stored := texts.text(record.key):
+                title, text = stored
                 evidence = record.evidence and Evidence.from_bytes(record.evidence)
-                title = texts.title(record.key)
                 yield record, Extraction(text, title, evidence=evidence or None)
 
 

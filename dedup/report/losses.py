@@ -32,9 +32,8 @@ class Losses:
     drops are counted, and left out of the estimate.
     """
 
-    def __init__(self, *, drops: bool = True, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
-        """Create it; *drops*: duplicates are not stored. *most*: see `LostTextSample`."""
-        self._drops = drops
+    def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
+        """Create it; *most*: see `LostTextSample`."""
         self._most = most
         self._size = SampleSize(most)
         self._claimed: dict[Hashable, tuple[str, Sequences]] = {}
@@ -67,7 +66,7 @@ class Losses:
     def result(self, events: PageEvents) -> dict[str, Any]:
         """Return the estimate from all *events*, with the drops that lost most.
 
-        By the keys of a report's ``dropped_text``.
+        By the keys of a report's ``dropped_text``, but for ``is_stored``.
         """
         sample, pages, unknown = LostTextSample(self._most), 0, 0
         for (stored,) in events.query(_STORED):
@@ -86,7 +85,6 @@ class Losses:
             "sequences": text.sequences,
             "share": round(text.share, 6),
             "error": round(text.error, 6),
-            "is_stored": not self._drops,
             "lossiest": [
                 {
                     "url": drop.key,

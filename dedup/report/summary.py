@@ -241,7 +241,8 @@ class Summary:
                 figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
         if self.losses is not None and self.events.has_sequences:
             with self._figures_only:
-                text = figures["dropped_text"] = self.losses.result(self.events)
+                text = self.losses.result(self.events)
+                figures["dropped_text"] = {**text, "is_stored": not self._drops}
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])
         return figures

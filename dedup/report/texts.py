@@ -108,7 +108,8 @@ class TextStore:
         return -self._loose[0][0] if self._loose else -1
 
     def _put(self, url: str, title: str | None, text: str) -> None:
-        row = to_utf8(url), to_utf8(shorten(title)) if title else None, _compress(text)
+        compressed = zlib.compress(to_utf8(text[:LONGEST_TEXT]))
+        row = to_utf8(url), to_utf8(shorten(title)) if title else None, compressed
         self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", row)
         self._count += 1
 
@@ -116,38 +117,25 @@ class TextStore:
         self._database.execute("DELETE FROM texts WHERE url = ?", (to_utf8(url),))
         self._count -= 1
 
-    def get(self, url: str) -> str | None:
-        """Return the text of the page at *url*, ``None`` if it was not kept."""
+    def text(self, url: str) -> tuple[str | None, str] | None:
+        """Return title and text of the page at *url*, ``None`` if it was not kept."""
         with self._warn_of_failure():
-            found = self._row("text", url)
-            return from_utf8(zlib.decompress(found[0])) if found else None
+            if row := self._row("title, text", url):
+                return _read(*row)
         return None
-
-    def title(self, url: str) -> str | None:
-        """Return the title of the page at *url*, if it has one and was kept."""
-        found = self._row("title", url)
-        return from_utf8(found[0]) if found and found[0] else None
 
     def __iter__(self) -> Iterator[tuple[str, str | None, str]]:
         if not self._count:
             return
         with self._warn_of_failure():
-            for url, title, text in self._database.execute("SELECT url, title, text FROM texts"):
-                yield from_utf8(url), title and from_utf8(title), from_utf8(zlib.decompress(text))
+            for url, *row in self._database.execute("SELECT url, title, text FROM texts"):
+                yield from_utf8(url), *_read(*row)
 
-    def put(self, url: str, title: str | None, text: str) -> None:
-        """Keep *text*, whatever the limit; the first one of a URL."""
-        with self._warn_of_failure():
-            if url not in self:
-                self._put(url, title, text)
-
-    def _row(self, column: str, url: str) -> Any:
+    def _row(self, columns: str, url: str) -> Any:
         if not self._count:  # most crawls keep no texts, and need no database
             return None
-        query = f"SELECT {column} FROM texts WHERE url = ?"
-        with self._warn_of_failure():
-            return self._database.execute(query, (to_utf8(url),)).fetchone()
-        return None
+        query = f"SELECT {columns} FROM texts WHERE url = ?"
+        return self._database.execute(query, (to_utf8(url),)).fetchone()
 
     @contextmanager
     def _warn_of_failure(self) -> Iterator[None]:
@@ -173,5 +161,5 @@ class TextStore:
             self._database.close()
 
 
-def _compress(text: str) -> bytes:
-    return zlib.compress(to_utf8(text[:LONGEST_TEXT]))
+def _read(title: bytes | None, text: bytes) -> tuple[str | None, str]:
+    return from_utf8(title) if title else None, from_utf8(zlib.decompress(text))

@@ -33,12 +33,11 @@ logger = get_logger(__name__)
 def new_summary(settings: DedupSettings, stats: StatsCollector) -> Summary:
     # The report is written, or the ledger keeps it; else, nobody sees more than the table.
     has_report = bool(settings.enabled and (settings.report or settings.index.place))
-    drops = settings.action == "drop"
     return Summary(
         stats,
         settings.shown,
-        drops=drops,
-        losses=Losses(drops=drops) if settings.enabled else None,
+        drops=settings.action == "drop",
+        losses=Losses() if settings.enabled else None,
         texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
         contents=Contents(settings.method) if has_report else None,
         min_tokens=settings.min_tokens,
@@ -97,7 +96,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
                 beside = summary.events.write_copies(path.with_suffix(".copies.jsonl"))
             name = beside.name if beside else ""
             copies = summary.events.copies()
-            write_html(page, as_html(report, texts, copies, copies_in=name, index=INDEX))
+            write_html(page, as_html(report, texts.text, copies, copies_in=name, index=INDEX))
             lines[-1] = f"The report: {printable(str(page), None)}"
             with step("the page of all reports"):
                 add_to_index(report, page)

@@ -36,6 +36,10 @@ def summary_of(pages, texts=None):
     return summary, detector
 
 
+def no_text(url):
+    """What has kept the text of no page."""
+
+
 def far_copy(number):
     """A copy of article(number) that is just no near-duplicate."""
     words = enumerate(article(number).split())

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from cases import each
-from report_of import SETTINGS, changed, names, nearest, report_of, stage
+from report_of import SETTINGS, changed, names, nearest, no_text, report_of, stage
 
 from dedup.report import as_html
 from dedup.report.events import Copy
@@ -208,7 +208,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_store):
+def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name):
     has, setting, anchor, _ = FOUND[name]
     report = changed(EMPTY, **has)
     [found] = findings(report)
@@ -221,7 +221,7 @@ def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_s
         for group in report.largest_groups
         for copy in group.first
     )
-    html = as_html(report, open_store(0), copies)
+    html = as_html(report, no_text, copies)
     assert f'href="#{anchor}"' in html
     assert f'id="{anchor}"' in html
     assert html.count('id="setting-') == bool(found.setting)
@@ -235,9 +235,9 @@ def test_a_report_that_has_it_not_does_not_say_so(name, number):
     assert [found for found in findings(report) if found.name == name] == []
 
 
-def test_an_empty_crawl_has_no_findings(open_store):
+def test_an_empty_crawl_has_no_findings():
     assert findings(EMPTY) == []
-    assert 'id="findings"' not in as_html(EMPTY, open_store(0), ())
+    assert 'id="findings"' not in as_html(EMPTY, no_text, ())
 
 
 def test_a_valley_below_the_threshold_is_the_setting():

@@ -18,6 +18,7 @@ from report_of import (
     miss,
     near,
     new,
+    no_text,
     page,
     report_of,
     summary_of,
@@ -106,7 +107,7 @@ def report(tmp_path_factory):
         with closing(summary):
             made = summary.finish(detector, spider="test")
             folder, copies = tmp_path_factory.mktemp("report"), [*summary.events.copies()]
-            return made, written(folder, made, texts, copies), copies
+            return made, written(folder, made, texts.text, copies), copies
 
 
 @pytest.mark.slow
@@ -204,9 +205,9 @@ def with_settings(report, **values):
 
 
 @pytest.mark.slow
-def test_a_drop_is_brought_back_by_the_line_beside_it(browser, report, tmp_path, open_store):
+def test_a_drop_is_brought_back_by_the_line_beside_it(browser, report, tmp_path):
     kept = with_settings(report[0], DEDUP_DUPLICATES="dropped.jsonl", DEDUP_INDEX="pages.sqlite")
-    show(browser, written(tmp_path, kept, open_store(0), report[2]))
+    show(browser, written(tmp_path, kept, no_text, report[2]))
     line = "dedup restore dropped.jsonl --ledger pages.sqlite"
     assert browser.find_element("id", "restore").text == f"{line} >> restored.jsonl"
     for selector, option in ((".group > .pair", "--group"), (".copy > .pair", "--url")):
@@ -217,12 +218,12 @@ def test_a_drop_is_brought_back_by_the_line_beside_it(browser, report, tmp_path,
         assert one.text == f"{line} {option} '{url}' >> restored.jsonl"
 
 
-def test_where_nothing_was_put_aside_the_report_says_what_to_set(report, open_store):
+def test_where_nothing_was_put_aside_the_report_says_what_to_set(report):
     made, _, copies = report
-    html = as_html(made, open_store(0), copies)
+    html = as_html(made, no_text, copies)
     assert 'id="restore-setting"' in html
     assert 'id="restore"' not in html
-    marked = as_html(with_settings(made, DEDUP_ACTION="mark"), open_store(0), copies)
+    marked = as_html(with_settings(made, DEDUP_ACTION="mark"), no_text, copies)
     assert 'id="way-back"' not in marked
     assert "What was marked" in marked
 
@@ -247,7 +248,7 @@ def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, op
     summary.record(new(), "http://a/", 10, page(text))
     copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
     summary.record(near("http://a/", 3), "http://b/", 10, copy)
-    show(browser, written(tmp_path, summary.finish(), texts, summary.events.copies()))
+    show(browser, written(tmp_path, summary.finish(), texts.text, summary.events.copies()))
     browser.find_element("css selector", ".copy .compare").click()
     shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
     assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
@@ -289,15 +290,13 @@ def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
 
 
 @pytest.mark.slow
-def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
-    browser, tmp_path, open_store
-):
+def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(browser, tmp_path):
     summary = Summary(Counters(), SETTINGS)
     for reason in ("too_short", "too_short", "empty", "of_my_own"):
         summary.record(Verdict(Kind.SKIPPED, "simhash", reason=reason), "http://a/", 5)
     summary.count("unread/timeout", 3)
     summary.count("unread/crash")
-    show(browser, written(tmp_path, summary.finish(), open_store(0), ()))
+    show(browser, written(tmp_path, summary.finish(), no_text, ()))
     reasons, causes = ".reasons", ".problem"
     assert texts_of(browser, f"{reasons}, {causes}") == [
         "Problems: pages that could not be read: 4 (the worker crashed 1, took too long 3).",
@@ -413,7 +412,7 @@ def hostile_report(texts):
     }
     near_misses = [miss(urls[0], urls[3], 4)]
     hostile = changed(report, near_misses=near_misses, url_advice=advice)
-    return hostile, texts, summary.events.copies()
+    return hostile, texts.text, summary.events.copies()
 
 
 @pytest.mark.slow
@@ -478,17 +477,17 @@ def test_30_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
     report = summary.finish(Detector(SimHash()))
-    path = written(tmp_path, report, texts, summary.events.copies())
+    path = written(tmp_path, report, texts.text, summary.events.copies())
     assert path.stat().st_size < 3_000_000
     assert report.groups == 5000
     assert path.read_text("utf-8").count('<li class="copy"') > 300
     assert time.process_time() - start < 10
 
 
-def test_what_has_no_room_is_counted_with_the_file_that_has_it(monkeypatch, report, open_store):
+def test_what_has_no_room_is_counted_with_the_file_that_has_it(monkeypatch, report):
     monkeypatch.setattr("dedup.report.html._BYTES", 3000)
     made, _, copies = report
-    html = as_html(made, open_store(0), copies, copies_in="all.copies.jsonl")
+    html = as_html(made, no_text, copies, copies_in="all.copies.jsonl")
     listed = html.count('<li class="copy"')
     assert 2 < listed < 10
     assert f"{len(copies) - listed} copies are left out" in html
@@ -501,7 +500,7 @@ def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, repo
     texts = open_store(2)
     made = report_of([("http://a/", page(article(1))), ("http://b/", page(FAR))], texts)
     assert made.near_misses
-    again = as_html(made, texts, ())
+    again = as_html(made, texts.text, ())
     assert "text not kept" in again
     assert '"diffs":[]' in again
 
@@ -536,23 +535,23 @@ def test_differences_are_shown_up_to_some_length(open_store, monkeypatch):
         summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
     pairs = (miss(f"http://a/{path}", f"http://b/{path}", 4) for path in ("", "long"))
     report = changed(summary.finish(), near_misses=list(pairs))
-    found = re.search('"diffs":(.*),"messages"', as_html(report, texts, ()))[1]
+    found = re.search('"diffs":(.*),"messages"', as_html(report, texts.text, ()))[1]
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
     assert sorted(map(len, long)) == [1001, 1001]
     assert {part[-3:] for part in long} == {"..."}
 
 
-def test_a_report_without_url_advice_says_so(open_store):
+def test_a_report_without_url_advice_says_so():
     summary = Summary(Counters(), SETTINGS)
     summary.record(new(), "http://a/", 10)
-    html = as_html(summary.finish(), open_store(0), ())
+    html = as_html(summary.finish(), no_text, ())
     assert "URL advice was not gathered." in html
     assert "Drawn from" not in html
 
 
-def test_the_title_says_that_a_report_is_of_several_crawls(open_store):
-    html = as_html(report_of([]), open_store(0), (), crawls=3)
+def test_the_title_says_that_a_report_is_of_several_crawls():
+    html = as_html(report_of([]), no_text, (), crawls=3)
     assert "Duplicates in the ledger (3 crawls)" in html
     assert "Duplicates in this crawl" not in html.partition("</h1>")[0].partition("<h1>")[2]
 
@@ -570,7 +569,7 @@ def test_it_names_the_drops_that_lost_most_with_their_differences(browser, tmp_p
         report = report_of(pages, texts)
         worst = [lossy("http://a/2", "http://a/", 9, 198)]
         worst += [lossy(url, "http://a/", 5, 10) for url in HOSTILE_URLS]
-        path = written(tmp_path, with_dropped_text(report, *worst, earlier=1234), texts, ())
+        path = written(tmp_path, with_dropped_text(report, *worst, earlier=1234), texts.text, ())
     show(browser, path)
     section = browser.find_element("id", "lost-text")
     assert f"{len(worst)} dropped pages" in section.text
@@ -585,9 +584,9 @@ def test_it_names_the_drops_that_lost_most_with_their_differences(browser, tmp_p
     assert console(browser) == []
 
 
-def test_pages_that_are_marked_would_be_lost(open_store):
+def test_pages_that_are_marked_would_be_lost():
     def html_of(report):
-        return as_html(report, open_store(0), ())
+        return as_html(report, no_text, ())
 
     html = html_of(with_dropped_text(report_of([]), lossy("b", "a", 1, 2), is_stored=True))
     assert "They would be lost if what is marked were dropped" in html

@@ -18,11 +18,11 @@ from dedup.text import Document
 class Crawl:
     """A crawl that samples its texts: page by page, they are stored or judged."""
 
-    def __init__(self, *, has_past=False, **options):
-        self.losses = Losses(**options)
+    def __init__(self, *options, has_past=False, drops=True):
+        self.losses = Losses(*options)
         if has_past:
             self.losses.expect_past()
-        self.summary = Summary(Counters(), SETTINGS, losses=self.losses)
+        self.summary = Summary(Counters(), SETTINGS, losses=self.losses, drops=drops)
 
     def page(self, number, more=""):
         words = [f"w{number}x{place}" for place in range(52)]
@@ -110,7 +110,7 @@ def test_verdicts_that_drop_nothing_are_not_counted():
 def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right():
     """As in batches of feeds, which may be open for hours."""
     chance = random.Random(1)
-    crawl, own = Crawl(most=2000), 0
+    crawl, own = Crawl(2000), 0
     for number in range(1500):
         crawl.claim(number, f"{number}")
         more = " ".join(f"m{number}y{place}" for place in range(chance.choice([0, 0, 30])))

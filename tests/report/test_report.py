@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from report_of import SETTINGS, changed, far_copy, page
+from report_of import SETTINGS, changed, far_copy, no_text, page
 from texts import article, edited
 
 from dedup.detector import Detector
@@ -55,13 +55,13 @@ def test_its_json_is_the_documented_one():
     assert report_of_a_crawl() == json.loads(EXAMPLE)
 
 
-def test_it_is_read_back_from_its_json(open_store):
+def test_it_is_read_back_from_its_json():
     report = Report.from_json(json.loads(EXAMPLE))
     assert (report, report.pages.judged) == (report_of_a_crawl(), 18)
-    as_html(report, open_store(0), ())
+    as_html(report, no_text, ())
 
 
-def test_one_of_an_older_version_is_read_and_shown(open_store):
+def test_one_of_an_older_version_is_read_and_shown():
     old = json.loads(EXAMPLE)
     for key in (
         "dropped_text", "weak", "second_opinion", "chinese_scripts", "titles", "preferred",
@@ -70,7 +70,7 @@ def test_one_of_an_older_version_is_read_and_shown(open_store):
         del old[key]
     report = Report.from_json(old)
     assert (report.dropped_text, report.titles, report.weak) == (None, None, {})
-    as_html(report, open_store(0), ())
+    as_html(report, no_text, ())
 
 
 def test_every_key_is_documented():

@@ -1,11 +1,6 @@
-import os
 import random
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import pytest
 from report_of import exact, near, new, page
 
 from dedup.report.texts import priority
@@ -21,10 +16,10 @@ def test_a_copy_is_kept_beside_its_original_only(open_store):
     store.record(near("a", 1), "a2", page("the copy"))
     store.record(near("missing", 1), "b2", page("another copy"))
     store.record(exact("a"), "a3", page("the original"))
-    assert (store.get("a"), store.get("a2")) == ("the original", "the copy")
-    assert (store.title("a"), store.title("a2")) == ("Title", None)
+    assert store.text("a") == ("Title", "the original")
+    assert store.text("a2") == (None, "the copy")
     assert kept(store, ["b2", "a3"]) == []
-    assert store.get("b2") is store.title("b2") is None
+    assert store.text("b2") is None
     assert len(store) == 2
 
 
@@ -94,8 +89,7 @@ def test_a_url_is_kept_once_and_may_be_anything(open_store):
     for url in ("", "http://a/\ud800", "x" * 10_000, "'); DROP TABLE texts; --"):
         for text in ("first", "second"):
             store.record(new(), url, page(text, "title \ud800"))
-        assert store.get(url) == "first"
-        assert store.title(url) == "title \ud800"
+        assert store.text(url) == ("title \ud800", "first")
     assert len(store) == 4
 
 
@@ -111,8 +105,7 @@ def test_nothing_is_kept_of_pages_without_text_or_without_room(open_store):
 def test_long_texts_and_titles_are_cut(open_store):
     store = open_store(5)
     store.record(new(), "a", page("x" * 10**6, "T" * 10**6))
-    assert len(store.get("a")) == 40_000
-    assert store.title("a") == "T" * 997 + "..."
+    assert store.text("a") == ("T" * 997 + "...", "x" * 40_000)
 
 
 def record(store, *numbers):
@@ -125,8 +118,8 @@ def record(store, *numbers):
 def assert_sound(store, urls):
     """What is there is whole, and what is not is said not to be."""
     for url in urls:
-        text = store.get(url)
-        assert text is None or text.startswith(url.rpartition("/")[2])
+        stored = store.text(url)
+        assert stored is None or stored[1].startswith(url.rpartition("/")[2])
     assert all(text.startswith(url.rpartition("/")[2]) for url, _, text in store)
 
 
@@ -147,46 +140,6 @@ def test_a_full_disk_costs_later_texts_only(caplog, open_store):
     assert "cannot be kept (database or disk is full)" in message
 
 
-FULL = """
-import sys, logging, pathlib
-from dedup.report import TextStore
-from test_texts import assert_sound, record
-logging.basicConfig()
-disk = pathlib.Path(sys.argv[1])
-store = TextStore(5000)
-record(store, *range(10))
-store._database.execute("PRAGMA cache_size = 50")
-record(store, *range(10, 100))
-with (disk / "filling").open("wb", buffering=0) as file:
-    try:
-        while file.write(bytes(512)): pass
-    except OSError: pass
-record(store, *range(100, 600))
-assert store.lost > 100, store.lost
-assert_sound(store, [f"http://a/{number}" for number in range(700)])
-(disk / "filling").unlink()
-record(store, *range(600, 700))
-assert_sound(store, [f"http://a/{number}" for number in range(700)])
-print(len(list(store)))
-store.close()
-"""
-
-
-@pytest.mark.slow
-def test_a_disk_for_temporary_files_that_is_full_spoils_nothing(small_disk):
-    """SQLite asks once in a process where temporary files go."""
-    folders = [Path(__file__).parents[2], *Path(__file__).parents[:2]]
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, small_disk], timeout=60, capture_output=True, text=True,
-        env={**os.environ, "TMPDIR": str(small_disk), "SQLITE_TMPDIR": str(small_disk),
-             "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 1
-    assert done.stderr.count("WARNING") == 1
-
-
 def test_texts_can_be_read_in_another_thread(open_store):
     store = open_store(5)
     store.record(new(), "a", page("text"))
@@ -197,5 +150,5 @@ def test_texts_can_be_read_in_another_thread(open_store):
 def test_a_store_without_texts_has_no_database(open_store):
     store = open_store(0)
     store.record(new(), "a", page("text"))
-    assert (list(store), store.get("a"), store.title("a"), "a" in store) == ([], None, None, False)
+    assert (list(store), store.text("a"), "a" in store) == ([], None, False)
     assert "_database" not in vars(store)
