@@ -71,7 +71,14 @@ class _Copy:
         if list(map(_beginning, before)) != list(map(_beginning, crawls[: len(before)])):
             raise _reset_error(self._log)
         for row in crawls:
-            self._add_crawl(row)
+            job = row.job and tables.storable(row.job)
+            crawl = tables.insert_crawl(
+                file, row.spider, job, run=row.run, position=row.position, started=row.started
+            )
+            if row.finished is not None:
+                tables.note_end(file, crawl, row.reason or "", row.finished)
+            if row.report is not None:
+                tables.insert_report(file, crawl, row.report)
         for table in ("pages", "matches"):
             file.execute(
                 f"UPDATE {table} SET crawl = "
@@ -99,16 +106,6 @@ class _Copy:
         for run, pages in groupby(stored, itemgetter(0)):
             tables.insert_pages(self._file, [page for _, page in pages], run)
         tables.note_preferred(self._file, preferred)
-
-    def _add_crawl(self, row: CrawlRow) -> None:
-        job = row.job and tables.storable(row.job)
-        crawl = tables.insert_crawl(
-            self._file, row.spider, job, run=row.run, position=row.position, started=row.started
-        )
-        if row.finished is not None:
-            tables.note_end(self._file, crawl, row.reason or "", row.finished)
-        if row.report is not None:
-            tables.insert_report(self._file, crawl, row.report)
 
 
 def _beginning(row: CrawlRow) -> tuple[Any, ...]:

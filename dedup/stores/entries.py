@@ -61,15 +61,14 @@ def to_bytes(entry: Entry) -> bytes:
     _, owner, serial, run, at, event = entry
     match event:
         case Claimed(record):
-            return HEAD.pack(CLAIMED, serial, run, owner, at, 0) + _claim(record)
+            kind, number, tail = CLAIMED, 0, _claim(record)
         case Committed(number):
-            head = HEAD.pack(COMMITTED, serial, run, owner, at, number)
-            return head + tail_of(event)
+            kind, tail = COMMITTED, tail_of(event)
         case Released(number):
-            return HEAD.pack(RELEASED, serial, run, owner, at, number)
+            kind, tail = RELEASED, b""
         case Preferred(number, key):
-            head = HEAD.pack(PREFERRED, serial, run, owner, at, number)
-            return head + to_utf8(key)
+            kind, tail = PREFERRED, to_utf8(key)
+    return HEAD.pack(kind, serial, run, owner, at, number) + tail
 
 
 def tail_of(event: Committed) -> bytes:

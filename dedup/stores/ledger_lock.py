@@ -77,7 +77,10 @@ def _locked(file: LedgerFile, begin: str, seconds: float) -> Iterator[Path]:
     except (OSError, sqlite3.Error) as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             raise _HeldError from error
-        raise _creation_error(file, error) from error
+        reason = getattr(error, "strerror", None) or error
+        raise LedgerError(
+            f"{file.path} cannot be created or locked ({reason}); {REMEDY}"
+        ) from error
     with closing(held):
         yield path
 
@@ -100,11 +103,6 @@ def _take(path: Path, begin: str, seconds: float) -> sqlite3.Connection | None:
         raise
     held.close()
     return None
-
-
-def _creation_error(file: LedgerFile, error: Exception) -> LedgerError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return LedgerError(f"{file.path} cannot be created or locked ({reason}); {REMEDY}")
 
 
 def _holder(file: LedgerFile) -> str:

@@ -86,7 +86,9 @@ class PostgresLog(ServerLog):
 
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
         if not await self._has_schema():
-            await self._make_schema()
+            # All tables and functions, in one transaction, unless others are faster.
+            script = _SCHEMA.read_text("utf-8") + f"INSERT INTO dedup.about VALUES ({FORMAT})"
+            await self._client.query(_MAKE.replace("SCRIPT", script).encode())
         text = json.dumps(identity, sort_keys=True, default=str)
         signature = blake2b(text.encode(), digest_size=16).digest()
         [[run, is_resumed, is_reset, position, other]] = await self._client.query(
@@ -251,11 +253,6 @@ class PostgresLog(ServerLog):
                 "database"
             )
         return False
-
-    async def _make_schema(self) -> None:
-        """Create all tables and functions, in one transaction, unless others are faster."""
-        script = _SCHEMA.read_text("utf-8") + f"INSERT INTO dedup.about VALUES ({FORMAT})"
-        await self._client.query(_MAKE.replace("SCRIPT", script).encode())
 
 
 def _columns(rows: Iterable[Sequence[Any]], count: int) -> list[list[Any]]:

@@ -9,11 +9,9 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import contextmanager
 from importlib.resources import files
 from struct import Struct, error
 from typing import Any, NoReturn, TypeVar
@@ -51,7 +49,6 @@ _DOWN = (
     exceptions.ReadOnlyError,
     exceptions.ClusterDownError,
     exceptions.TryAgainError,
-    TimeoutError,
     OSError,
 )
 # Errors without a class, at least in old versions of the client.
@@ -124,41 +121,34 @@ class RedisClient:
 
     async def _answer(self, command: Awaitable[T]) -> T:
         # The client drops a connection whose answer does not come, or is not waited for.
-        with self._errors():
+        try:
             async with asyncio.timeout(self._timeout):
                 return await command
+        except (exceptions.RedisError, OSError) as cause:
+            raise self._error(cause) from cause
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except exceptions.AuthenticationError as cause:
-            raise LedgerError(f"{self._name} refuses its user or password: {cause}") from cause
-        except _DOWN as cause:
-            if isinstance(cause.__context__, ssl.SSLCertVerificationError):
-                raise LedgerError(
-                    f"{self._name} shows a certificate that is not trusted: {cause.__context__}; "
-                    "ssl_ca_certs=FILE in the URL names the authority"
-                ) from cause
-            raise self._down(cause) from cause
-        except exceptions.RedisError as cause:
-            if str(cause).startswith(_CODES_OF_DOWN):
-                raise self._down(cause) from cause
-            if isinstance(cause, exceptions.MovedError) or str(cause).startswith("MOVED "):
-                raise LedgerError(
-                    f"{self._name} is a node of a cluster, and another one has this namespace: "
-                    f"connect to {str(cause).split()[-1]}"
-                ) from cause
-            raise LedgerError(f"{self._name} cannot be used: {cause}") from cause
-
-    def _down(self, cause: Exception) -> StoreDownError:
+    def _error(self, cause: Exception) -> LedgerError:
+        """Return what callers get for an error of the server, or of the way to it."""
+        name, told = self._name, str(cause)
+        if isinstance(cause, exceptions.AuthenticationError):
+            return LedgerError(f"{name} refuses its user or password: {told}")
+        if isinstance(cause.__context__, ssl.SSLCertVerificationError):
+            return LedgerError(
+                f"{name} shows a certificate that is not trusted: {cause.__context__}; "
+                "ssl_ca_certs=FILE in the URL names the authority"
+            )
         if isinstance(cause, TimeoutError):
-            return StoreDownError(f"{self._name} did not answer within {self._timeout:g} seconds")
+            return StoreDownError(f"{name} did not answer within {self._timeout:g} seconds")
         if isinstance(cause, exceptions.OutOfMemoryError):
-            return StoreDownError(f"{self._name} cannot write, its memory is full: {cause}")
-        return StoreDownError(
-            f"{self._name} cannot be reached or used now: {str(cause).rstrip('.')}"
-        )
+            return StoreDownError(f"{name} cannot write, its memory is full: {told}")
+        if isinstance(cause, _DOWN) or told.startswith(_CODES_OF_DOWN):
+            return StoreDownError(f"{name} cannot be reached or used now: {told.rstrip('.')}")
+        if isinstance(cause, exceptions.MovedError) or told.startswith("MOVED "):
+            return LedgerError(
+                f"{name} is a node of a cluster, and another one has this namespace: "
+                f"connect to {told.split()[-1]}"
+            )
+        return LedgerError(f"{name} cannot be used: {told}")
 
     async def check(self) -> None:
         """Raise LedgerError if the server would forget."""

@@ -64,7 +64,8 @@ class SqliteStore(Store):
                     self.run, self.is_resumed = unfinished[0], True
                 self._reset = reset and not self.is_resumed
                 if not self._reset:
-                    self._check_identity()
+                    stored = self._file.identity(self._reader)
+                    check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
                 self._expired = 0.0
                 if max_age:
                     self._expired = time.time() - max_age * SECONDS_OF_A_DAY
@@ -74,10 +75,6 @@ class SqliteStore(Store):
         except BaseException:
             self.close()
             raise
-
-    def _check_identity(self) -> None:
-        stored = self._file.identity(self._reader)
-        check_identity(str(self.path), stored, self._identity, is_resumed=self.is_resumed)
 
     async def join(self, spider: str) -> None:
         """Begin a crawl, or go on with the job's: from here on the file is changed.
@@ -135,7 +132,9 @@ class SqliteStore(Store):
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
         if news:
-            self._write(news)
+            self._file.check_place()
+            with self._writer as file:
+                tables.insert_news(file, news, self.run)
         events = []
         for claim in claims:
             events.append(claim._replace(number=self._next))
@@ -165,15 +164,6 @@ class SqliteStore(Store):
             for number in self._news_under_way.commits:
                 del self._claimed[number]
         super().end_exchange(published=published)
-
-    def _write(self, news: News) -> None:
-        """Put *news* into the file; they are there wholly or not at all.
-
-        Raises LedgerError or sqlite3.Error if the file cannot be written.
-        """
-        self._file.check_place()
-        with self._writer as file:
-            tables.insert_news(file, news, self.run)
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages.

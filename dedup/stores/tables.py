@@ -138,8 +138,14 @@ def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int
     file.executemany(
         "INSERT INTO pages (id, crawl, tokens, digest, sketch, evidence, items, scope, stored, "
         "seen, url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (_page_row(page, crawl) for page in pages),
-    )
+        (
+            (
+                number, crawl, record.tokens, record.digest, record.sketch, record.evidence,
+                event.packed_items(record), storable(record.scope), at, at, storable(record.key),
+            )
+            for (record, number), event, at in pages
+        ),
+    )  # fmt: skip
     file.executemany(
         "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
         (
@@ -176,18 +182,6 @@ def note_preferred(file: sqlite3.Connection, keys: Mapping[int, str]) -> None:
         "UPDATE pages SET preferred = ? WHERE id = ?",
         ((storable(key), number) for number, key in keys.items()),
     )
-
-
-def _page_row(page: Commit, crawl: int) -> tuple[Any, ...]:
-    (record, number), event, at = page
-    content = (
-        record.tokens,
-        record.digest,
-        record.sketch,
-        record.evidence,
-        event.packed_items(record),
-    )
-    return number, crawl, *content, storable(record.scope), at, at, storable(record.key)
 
 
 def page(file: sqlite3.Connection, number: int) -> PageRecord:
