@@ -41,7 +41,7 @@ DEAR = {
     "scrapy_plugin/test_crawling.py": "a dozen processes of Scrapy",
     "scrapy_plugin/test_open_store.py": "a dozen processes of Scrapy",
     "scrapy_plugin/test_reactors.py": "a dozen processes of Scrapy",
-    "scrapy_plugin/test_feeds.py": "processes of Scrapy, on each reactor and killed",
+    "scrapy_plugin/test_feeds.py": "processes of Scrapy, and dozens of crawls",
     "workers/test_worker_pool.py": "a worker for each page that ends its own",
     "test_packaging.py": "installs what it has built",
     "test_benchmarks.py": "runs all benchmarks",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,8 @@ ADDON = {"dedup.scrapy_plugin.Addon": 500}
 class Crawl:
     """What came out of a crawl."""
 
+    url: str = ""
+    """That of its site."""
     items: list[Any] = field(default_factory=list)
     dropped: list[tuple[Any, Any]] = field(default_factory=list)
     stats: dict[str, Any] = field(default_factory=dict)
@@ -189,7 +191,7 @@ def crawl_paths(url: str, *paths: str, **options: Any) -> Crawl:
         if name.islower() and name not in signature(crawl).parameters
     }
     spider = spider_over(*(url + path for path in paths), **{"root": url, **attributes})
-    return crawl(spider, **options)
+    return replace(crawl(spider, **options), url=url)
 
 
 def crawl_site(site: Mapping[str, Any], *paths: str, **options: Any) -> Crawl:

@@ -3,10 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from hashlib import sha256
 from json import loads
-from time import time
 from typing import Any
 
 import attrs
@@ -146,22 +143,6 @@ def test_items_that_say_nothing_but_their_own_url_are_copies_where_their_pages_a
 
     result = run(SHOP, attributes={"parse": parse, "parse_reviews": parse_reviews})
     assert (len(result.items), len(result.dropped)) == (1, PRODUCTS - 1)
-
-
-def test_urls_hashes_and_times_of_its_own_page_do_not_tell_a_copy_apart():
-    """Nor what its text and title are, nor what was handed on and is no part of the item."""
-
-    async def start(self: Any) -> Any:
-        for number, url in enumerate(self.start_urls):
-            yield Request(url, meta={"position": number}, cb_kwargs={"place": number * 10 + 5})
-
-    def parse(self: Any, response: Any, place: int) -> Iterator[Any]:
-        yield {"url": response.url, "title": name_of(response).upper(), "text": text_of(response),
-               "id": sha256(response.url.encode()).hexdigest(), "at": int(time()),
-               "iso": datetime.now(UTC)}  # fmt: skip
-
-    site = {"/a": page(article(1)), "/b": page(edited(article(1)))}
-    assert len(crawl_site(site, start=start, parse=parse).dropped) == 1
 
 
 def test_what_other_pages_say_tells_items_of_near_pages_apart():

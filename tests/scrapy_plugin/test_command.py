@@ -1,16 +1,11 @@
 """The dedup command in Scrapy's own list."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from dedup.methods import SimHash
-from dedup.methods.keyed import KeyedHashing
-from dedup.text import Document
 
 pytestmark = pytest.mark.slow
 
@@ -43,21 +38,6 @@ def test_its_help_and_its_errors_are_its_own(tmp_path: Path):
     assert helped.startswith("usage: scrapy dedup evaluate")
     wrong = scrapy("dedup", "report", "missing", folder=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup report: missing is no file\n")
-    assert "scrapy dedup COMMAND --help" in scrapy("dedup", "--help").stdout
-
-
-SECRET = "correct horse battery staple"
-TEXT = "The ferry across the Wend has carried cattle, brides and one grand piano."
-
-
-def test_it_has_the_secret_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DEDUP_SECRET", SECRET)
-    (tmp_path / "text.txt").write_text(TEXT)
-    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=tmp_path)
-    assert "horse" not in done.stdout + done.stderr
-    fingerprint = int(json.loads(done.stdout)["fingerprints"]["a"], 16)
-    keyed = SimHash().with_hashing(KeyedHashing(SECRET))
-    assert fingerprint == keyed.sketch(Document.from_main_text(TEXT))
 
 
 def test_a_wrong_name_of_a_method_stops_the_crawl_with_the_name_that_was_meant():

@@ -14,9 +14,8 @@ from time import monotonic
 from typing import Any
 
 import pytest
-import scrapy.squeues
 from cases import sampled
-from crawls import crawl_site, fill, known_site, query, remembered, urls_in
+from crawls import crawl_site, fill, known_site, remembered, urls_in
 from texts import article, page
 from web import served
 
@@ -26,15 +25,11 @@ PROJECT = Path(__file__).parents[2]
 BENCHMARKS = PROJECT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 from oracle.crawling import Crawl, prepared  # noqa: E402
-from oracle.scenarios import QUEUES, SCENARIOS, SETTINGS, Scenario  # noqa: E402
+from oracle.scenarios import SCENARIOS, SETTINGS, Scenario  # noqa: E402
 from oracle.site import plain  # noqa: E402
 from oracle.site import served as served_contents  # noqa: E402
 
 pytestmark = pytest.mark.slow
-
-with_queues_in_sqlite = pytest.mark.skipif(
-    not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"), reason="queues of Scrapy 2.19"
-)
 
 CONTENTS = 30
 LONGEST_OF_ALL_ROUNDS = 580
@@ -76,34 +71,15 @@ def test_no_content_is_lost_whatever_happens_to_the_crawl(rounds: Rounds, scenar
 
 
 @contextmanager
-def disturbed_crawl(folder: Path, *, has_job: bool = True, **settings: Any) -> Iterator[Crawl]:
+def disturbed_crawl(folder: Path, **settings: Any) -> Iterator[Crawl]:
     """A crawl of contents that are on three pages each, with checkpoints every 0.2 seconds."""
     settings = {**SETTINGS, "DEDUP_WORKERS": 0, "CHECKPOINT_INTERVAL": 0.2, **settings}
-    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings, has_job=has_job)
+    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings)
     with (
         served_contents(scenario.contents) as server,
         prepared(scenario, server, folder) as crawl,
     ):
         yield crawl
-
-
-@with_queues_in_sqlite
-def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
-    with disturbed_crawl(tmp_path, **QUEUES[1]) as crawl:
-        process = crawl.start()
-        crawl.wait_for_pages(process, 40)
-        os.kill(process.pid or 0, signal.SIGINT)
-        assert crawl.end(process) == 0
-        first = crawl.stored()["jsonl"]
-        assert 0 < len(first) < CONTENTS
-        assert crawl.named_items() == set(first)
-        assert crawl.end(crawl.start()) == 0
-        stored = crawl.stored()["jsonl"]
-        assert stored >= first
-        assert stored.total() == len({unit for _, unit in stored}) == CONTENTS
-        assert crawl.named_items() == set(stored)
-        ends = query(crawl.ledger, "SELECT count(*), max(reason) FROM crawls")
-    assert ends == [(1, "finished")]
 
 
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
@@ -153,7 +129,7 @@ def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(small_dis
 def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_path: Path):
     """What a killed crawl had stored is gone with its feed, and so must be that it had."""
     found: dict[str, list[str]] = {}
-    with disturbed_crawl(tmp_path, has_job=False, DOWNLOAD_DELAY=0.03) as crawl:
+    with disturbed_crawl(tmp_path, DOWNLOAD_DELAY=0.03) as crawl:
         process = crawl.start()
         deadline = monotonic() + 60
         while len(crawl.named_items()) < 6 and process.is_alive() and monotonic() < deadline:

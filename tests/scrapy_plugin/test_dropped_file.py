@@ -2,11 +2,7 @@
 
 import errno
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -55,60 +51,6 @@ def test_a_full_disk_leaves_no_half_of_an_item_and_no_other_ones(path, small_dis
         assert raised.value.errno == errno.ENOSPC
     other.add("third", "http://b/", VERDICT)
     assert readable(path) == ["first", "second", "third"]
-
-
-WRITING = """
-import os, sys
-from pathlib import Path
-from dedup.rule import Kind, Verdict
-from dedup.scrapy_plugin.dropped_file import DroppedFile
-dropped = DroppedFile(Path(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-number = 0
-while True:
-    text = f"{sys.argv[2]} {number} " + "x" * 300_000
-    dropped.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
-    print(number, flush=True)
-    number += 1
-"""
-
-
-@pytest.mark.slow
-def test_two_crawls_write_at_once_and_one_of_them_is_killed(path):
-    """Each item that was written stays whole: 300 kB are torn by a kill now and then."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", WRITING, path]
-    writers = [
-        subprocess.Popen(
-            [*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-        for name in "abc"
-    ]
-    try:
-        for writer in writers:
-            assert writer.stdout.readline() == b"ready\n"
-        for writer in writers:
-            writer.stdin.write(b"go\n")
-            writer.stdin.flush()
-        written = {}
-        for name, writer in zip("abc", writers, strict=True):
-            for _ in range(10):
-                writer.stdout.readline()
-            writer.kill()
-            written[name] = 10 + len(writer.stdout.read().splitlines())
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.communicate()
-    DroppedFile(path).add("end", "http://b/", VERDICT)
-    items = [item.partition(" x")[0] for item in readable(path)]
-    assert items[-1] == "end"
-    for name, count in written.items():
-        of_one = [item for item in items if item.startswith(f"{name} ")]
-        # It may have been killed between the file and its standard output.
-        assert of_one[:count] == [f"{name} {number}" for number in range(count)]
-        assert len(of_one) <= count + 1
 
 
 def test_who_writes_waits_for_another_that_is_in_the_middle_of_a_line(path):

@@ -32,23 +32,15 @@ def scanned(site: dict[str, str], url: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("others", ["skipped", "unchanged"])
-def test_a_crawl_learns_the_titles_of_all_pages_that_it_meets_as_a_scan_does(
-    others: str, tmp_path: Path
-):
+def test_a_crawl_learns_the_titles_of_all_pages_that_it_meets_as_a_scan_does(tmp_path: Path):
     """A title that a quarter of them have is that of the site, and the headlines decide."""
     text, shop = article(1), "Town shop"
     site = {f"/c{n}": titled(f"Title {n}", f"Head {n}", article(100 + n)) for n in range(12)}
-    if others == "skipped":
-        site |= {f"/e{n}": titled(shop) for n in range(12)}
-    else:
-        site |= {f"/u{n}": titled(shop, f"Headline {n}", article(200 + n)) for n in range(12)}
-    pair = {"/x": titled(shop, "Alpha", text), "/y": titled(shop, "Beta", replaced(text, 1))}
-    with known_site(site | pair, tmp_path) as known:
-        if others == "unchanged":
-            known.crawl(*site)
-        result = known.crawl()
-        assert "/y" in scanned(site | pair, known.url, tmp_path)
+    site |= {f"/e{n}": titled(shop) for n in range(12)}  # which have no text
+    site |= {"/x": titled(shop, "Alpha", text), "/y": titled(shop, "Beta", replaced(text, 1))}
+    with served(site) as url:
+        result = crawl_paths(url, *site)
+        assert "/y" in scanned(site, url, tmp_path)
     assert "/y" in result.stored
     assert result.counts("objections/") == {"other_title": 1}
 
@@ -197,23 +189,6 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     assert "1 (33.3%): other title" in row
     assert report_in(tmp_path)["objections"] == {"other_title": 1}
     assert "another title" in html_report_in(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("evidence", [True, False])
-def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
-    tmp_path: Path, evidence: bool
-):
-    """The evidence of stored pages is in the ledger."""
-    pages = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
-    settings = {"DEDUP_EVIDENCE": evidence, "DEDUP_MAX_DISTANCE": 15}
-    with known_site(pages, tmp_path) as site:
-        at_once = site.crawl(DEDUP_INDEX="", **settings)
-        assert site.crawl("/one", **settings).stored == ["/one"]
-        again = site.crawl(**settings)
-    assert sorted(["/one", *again.stored]) == sorted(at_once.stored)
-    assert len(at_once.dropped) == (1 if evidence else 3)
-    assert again.stats["dedup/unchanged"] == 1
 
 
 def test_a_page_that_is_stored_is_unchanged_unless_its_evidence_says_otherwise(tmp_path: Path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import sampled
 from crawls import Crawl, crawl_site, path_of, remembered, start_process, urls_in
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from test_feeds import PLUGINS
@@ -176,7 +177,7 @@ def test_without_batches_a_copy_is_dropped_though_its_feed_is_not_uploaded_yet(t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reactor", ["select", "none"])
+@pytest.mark.parametrize("reactor", sampled(["asyncio", "select", "none"], "none"))
 def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
     tmp_path: Path, reactor: str
 ):

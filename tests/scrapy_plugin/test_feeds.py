@@ -10,9 +10,6 @@ import lzma
 import marshal
 import os
 import pickle
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -350,6 +347,7 @@ def test_a_feed_is_marked_while_it_is_open(tmp_path: Path):
 
     forms = ("json", "csv", "jsonlines", "pprint")
     feeds = {str(tmp_path / form): {"format": form} for form in forms}
+    feeds[str(tmp_path / "gz")] = gzipped()
     exporters = {"pprint": "scrapy.exporters.PprintItemExporter"}
     run(
         {path: SITE[path] for path in ("/a", "/b")},
@@ -357,7 +355,7 @@ def test_a_feed_is_marked_while_it_is_open(tmp_path: Path):
         FEEDS=feeds,
         FEED_EXPORTERS=exporters,
     )
-    assert seen == [[], ["csv.open", "json.open"]]
+    assert seen == [[], ["csv.open", "gz.open", "json.open"]]
     assert not list(tmp_path.glob("*.open"))
 
 
@@ -551,79 +549,15 @@ def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path, ledg
     assert bz2.decompress((tmp_path / "none.bz2").read_bytes()) == b""
 
 
-def start(url: str, paths: Any, reactor: str = "none", **settings: Any) -> Any:
-    """Start a slow crawl in a process of its own."""
-    settings = {"CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
-    return start_process(reactor, [url + path for path in paths], **settings)
-
-
-def kill_when(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.01)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-
-
 @pytest.mark.slow
-def test_after_a_kill_a_compressed_feed_is_refused_and_nothing_of_it_is_remembered(
-    feed: Path, ledger: Path
-):
-    settings = {
-        "DEDUP_INDEX": str(ledger),
-        "DEDUP_FIELDS": {"text": "text"},
-        "FEEDS": {str(feed): gzipped()},
-    }
-    site = {f"/{number}": page(article(number, words=3000)) for number in range(12)}
-
-    def has_begun() -> bool:
-        return feed.exists() and feed.stat().st_size > 0
-
-    with served(site) as url:
-        kill_when(has_begun, start(url, site, **settings))
-        assert remembered(ledger) == []
-        torn = feed.read_bytes()
-        refused = start(url, site, **settings)
-        _, errors = refused.communicate(timeout=60)
-        assert f"{feed} is not whole" in errors
-        assert feed.read_bytes() == torn
-        feed.rename(feed.with_name("away"))
-        start(url, site, **settings).communicate(timeout=60)
-    stored = [json.loads(line)["url"] for line in gzip.decompress(feed.read_bytes()).splitlines()]
-    assert [path_of(url) for url in stored] == remembered(ledger) == list(site)
-
-
-@pytest.mark.slow
-def test_after_kills_a_csv_file_has_what_the_ledger_names(feed: Path, ledger: Path):
-    settings = {
-        "DEDUP_INDEX": str(ledger), "DEDUP_FIELDS": {"text": "text"},
-        "FEEDS": {str(feed): {"format": "csv"}},
-    }  # fmt: skip
-    site = {f"/{number}": page(f"{article(number)}\n\nA \"quoted\" end, {number}")
-            for number in range(24)}  # fmt: skip
-    with served(site) as url:
-        for rows in (4, 14):
-
-            def has(rows: int = rows) -> bool:
-                return feed.exists() and feed.read_text().count("http://") >= rows
-
-            kill_when(has, start(url, site, **settings))
-            assert set(remembered(ledger)) <= set(read_csv(feed))
-            with feed.open("ab") as file:  # the part of a row that a kill may leave
-                file.write(b'http://127.0.0.1/torn,"half of a ""te')
-        start(url, site, **settings).communicate(timeout=60)
-    assert set(read_csv(feed)) - {"/torn"} == set(remembered(ledger)) == set(site)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reactor", sampled(["asyncio", "select", "none"], "select", "none"))
+@pytest.mark.parametrize("reactor", sampled(["asyncio", "select", "none"], "select"))
 def test_a_batch_that_has_no_room_is_not_remembered(tmp_path: Path, ledger: Path, reactor: str):
     """Without asyncio, it is closed before the export ends."""
     (tmp_path / "2").symlink_to("/dev/full")
     feeds = {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 1}}
     with served(MANY) as url:
-        process = start(url, list(MANY)[:4], reactor, DEDUP_INDEX=str(ledger), FEEDS=feeds)
+        urls = [url + path for path in list(MANY)[:4]]
+        process = start_process(reactor, urls, DEDUP_INDEX=str(ledger), FEEDS=feeds)
         _, errors = process.communicate(timeout=60)
     assert "No space left" in errors
     stored = [path for batch in "134" for path in urls_in(tmp_path / batch)]

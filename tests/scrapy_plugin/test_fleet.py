@@ -176,15 +176,3 @@ def test_what_a_killed_crawl_was_storing_is_stored_by_others(
         assert not stat(output, "dedup/skipped/unresolved")
     fleet.crawl("two")
     assert fleet.contents() == counts
-
-
-def test_a_server_that_is_killed_and_started_again_loses_nothing(
-    tmp_path: Path, site: str, server: RedisServer
-):
-    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server))
-    crawls = [fleet.start(spider, "-s", "DOWNLOAD_DELAY=0.3") for spider in SPIDERS]
-    wait_until(lambda: len(fleet.items()) >= 4)
-    server.kill()
-    server.start()
-    outputs = [ended(crawl) for crawl in crawls]
-    assert fleet.contents().keys() == ONCE.keys(), "\n".join(outputs)

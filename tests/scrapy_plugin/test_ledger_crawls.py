@@ -178,12 +178,6 @@ def test_a_reset_that_is_true_stores_everything_again(site, ledger):
         site.crawl(dedup_reset="perhaps")
 
 
-@pytest.mark.usefixtures("known")
-def test_entries_expire(site, ledger):
-    query(ledger, "UPDATE pages SET stored = stored - 86400 * 3 WHERE url LIKE '%/other'")
-    assert site.crawl(DEDUP_REVISITS={"drop": "2.5d"}).stored == ["/other"]
-
-
 def test_other_settings_are_refused_before_anything_is_changed(site, tmp_path):
     feed = tmp_path / "pages.jsonl"
     feeds = {str(feed): {"format": "jsonlines", "overwrite": True}}
@@ -538,15 +532,6 @@ def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
     identity = DedupSettings.from_settings(Settings()).identity
     with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match="in use"):
         site.crawl(DEDUP_INDEX=link)
-
-
-@pytest.mark.slow
-def test_a_shorter_least_length_holds_for_stored_pages_too(site):
-    site.pages["/b"] = page("A few words only, indeed.")
-    site.crawl("/short")
-    loose = {"DEDUP_MAX_DISTANCE": 40, "DEDUP_EVIDENCE": False}  # they differ in length and title
-    assert counts(site.crawl("/b", DEDUP_MIN_TOKENS=1, **loose)) == {"near_duplicates": 1}
-    assert counts(site.crawl("/b", **loose)) == {"new": 1}
 
 
 @pytest.mark.slow

@@ -59,14 +59,6 @@ def test_it_is_where_everything_is_stored_again(tmp_path: Path, way: Any):
             assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [{"overwrite": False}, {}])
-def test_a_local_file_that_is_appended_to_is_not_told_of(tmp_path: Path, options: Any):
-    feeds = {f"{tmp_path}/pages.jl": {"format": "jsonlines", **options}}
-    assert not crawl_twice(tmp_path / "pages.sqlite", feeds)
-    assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
-
-
 class Ftp(FTPFeedStorage):
     """Scrapy's own, without the upload."""
 
@@ -101,11 +93,15 @@ class OwnFile(FileFeedStorage):
         ("own://pages.jl", {}, "own://pages.jl"),
         ("own://pages.jl", {"overwrite": False}, ""),
         ("stdout:", {"overwrite": True}, ""),
+        ("pages.jl", {"overwrite": False}, ""),
+        ("pages.jl", {}, ""),
     ],
 )
 def test_a_feed_elsewhere_that_may_be_overwritten_is_warned_of_without_its_password(
-    tmp_path: Path, uri: str, options: Any, shown: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str, options: Any, shown: str
 ):
+    """And no file that is appended to."""
+    monkeypatch.chdir(tmp_path)
     storages = {"ftp": Ftp, "gs": Bucket, "own": OwnFile}
     feeds = {uri: {"format": "jsonlines", **options}}
     told = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES=storages)

@@ -38,6 +38,16 @@ def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(w
     assert renewed == ([(record, {7: [b"said again"]})] if what == "nothing" else [])
 
 
+def test_an_item_that_never_came_to_our_pipeline_ends_no_claim_of_the_one_before_it():
+    """The items of start() may have one context."""
+    ended: list[bool] = []
+    states = ResponseStates(lambda claim, is_stored, _: ended.append(is_stored), lambda *page: None)
+    states.item_arrives({"text": "x"}).claim = Claim(Claimed(PageRecord("key")))
+    states.item_ends(None, stored=True)
+    states.item_ends(None, stored=False)
+    assert ended == [True]
+
+
 def seconds_to_end(items: int) -> float:
     """The processor time to end a page whose items have a claim each, all but the first stored."""
     ended: list[bool] = []

@@ -114,6 +114,11 @@ WRONG = [
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", {"name": "simhash", "bts": 64}, "bits, lexicon, got {'bts': 64}"),
+    (
+        "DEDUP_METHOD",
+        {"name": "simhash", "simplify_chinese": "maybe"},
+        "DEDUP_METHOD must have True or False",
+    ),
     ("DEDUP_METHOD", "{1", "must be a dict or one in JSON, got '{1'"),
     ("DEDUP_METHOD", {"bits": 64}, 'must have the name of the method as "name", got {'),
     ("DEDUP_MAX_DISTANCE", 64, "max_distance must be from 0 to 63, got 64"),

@@ -70,8 +70,3 @@ def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatc
     assert not read(
         DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": False}
     ).method.simplifies_chinese
-
-
-def test_a_wrong_value_is_told_once():
-    with pytest.raises(SettingError, match=r"^DEDUP_METHOD must have True or False .*'maybe'"):
-        read(DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": "maybe"})
