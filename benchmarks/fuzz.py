@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crawler.demo.site import pages as demo_pages
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
-from dedup.extraction import EXTRACTORS, evidence_of_tree, parse
+from dedup.extraction import EXTRACTORS, evidence_reader, parse
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.base import decode_html
@@ -235,7 +235,7 @@ class Run:
         for one in (text, self._text_before, html):
             begin = process_time()
             try:
-                evidence = evidence_of_tree(tree, html, one, page and page.title)
+                evidence = evidence_reader(tree, html, page and page.title)(one)
             except Exception as error:
                 self._fault(number, "evidence", repr(error)[:300])
                 continue

@@ -1,6 +1,6 @@
 """HTML and headers -> the URL that a page names as its canonical one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import unescape
 from urllib.parse import urljoin
 
@@ -10,11 +10,12 @@ from dedup.limits import LONGEST_URL
 
 # What comes after the head is not asked: visitors may have written it.
 _END_OF_HEAD = regex.compile(r"</head\s*+>|<body\b", regex.IGNORECASE)
-_TAG = regex.compile(
-    r"(?P<link><link\b[^<>]*+>)|<(?:(?P<hiding>script|style|noscript|template)\b|!(?P<comment>--))",
-    regex.IGNORECASE,
+# Of comments, scripts and the like, what never ends hides all the rest.
+_LINK = regex.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|noscript|template)\b.*?(?:</\1\s*+>|\Z)"
+    r"|(?P<link><link\b[^<>]*+>)",
+    regex.IGNORECASE | regex.DOTALL,
 )
-_END_OF_HIDDEN = regex.compile(r"</(script|style|noscript|template)\s*+>|(--)>", regex.IGNORECASE)
 _ATTRIBUTE = regex.compile(
     r"""([a-z]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", regex.IGNORECASE
 )
@@ -54,30 +55,13 @@ def _of_links(html: str) -> Iterable[str]:
         head = head[: end.start()]
     if "canonical" not in head.lower():
         return
-    for link in _links(head):
+    for link in filter(None, (tag["link"] for tag in _LINK.finditer(head))):
         attributes = {
             match[1].lower(): match[2] or match[3] or match[4] or ""
             for match in _ATTRIBUTE.finditer(link)
         }
         if "canonical" in attributes.get("rel", "").lower().split() and attributes.get("href"):
             yield unescape(attributes["href"])
-
-
-def _links(head: str) -> Iterator[str]:
-    """Yield the link elements, but for those in comments, scripts and the like."""
-    place = 0
-    while tag := _TAG.search(head, place):
-        place = tag.end()
-        if tag["link"]:
-            yield tag["link"]
-            continue
-        hiding = tag["hiding"] or tag["comment"]
-        for end in _END_OF_HIDDEN.finditer(head, place):
-            if (end[1] or end[2]).lower() == hiding.lower():
-                place = end.end()
-                break
-        else:  # what never ends hides all the rest
-            return
 
 
 def _of_headers(link_headers: Iterable[str]) -> Iterable[str]:

@@ -158,10 +158,11 @@ class LostTextSample:
         # Those that had a sequence which no kept page had.
         self._drops: list[tuple[str, str, Sequences]] = []
 
-    def add_kept(self, sequences: Sequences) -> None:
-        """Take note of a page that is stored."""
+    def add_kept(self, sequences: Sequences) -> Sequences:
+        """Take note of a page that is stored; return what of it is in the sample then."""
         own = self._cut_to_sample(sequences)  # this may replace the counters
         self._add(self._kept, own.hashes)
+        return own.thinned(self.halvings)
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""
@@ -241,29 +242,6 @@ class LostTextSample:
     def __len__(self) -> int:
         """Return the number of sequences in the sample, each as often as pages have it."""
         return self._size
-
-
-class SampleSize:
-    """How large a `LostTextSample` of texts is, whatever becomes of these: in a tenth of the time.
-
-    Takes some 8 bytes for each of *most*.
-    """
-
-    def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
-        """Create it for no texts."""
-        self._most = most
-        self.halvings = 0
-        self._hashes = bytearray()
-
-    def add(self, sequences: Sequences) -> Sequences:
-        """Take note of a text; return of its sequences what is in the sample then."""
-        own = sequences.thinned(self.halvings)
-        self._hashes += own.sample
-        while len(self._hashes) > 8 * self._most:
-            self.halvings += 1
-            hashes = np.frombuffer(bytes(self._hashes), "<u8")
-            self._hashes[:] = hashes[hashes < np.uint64(_ALL >> self.halvings)].tobytes()
-        return own.thinned(self.halvings)
 
 
 def lost_with(

@@ -1,6 +1,5 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -201,7 +200,10 @@ _HTML_FRAGMENT = regex.compile(
 )
 _HIDING_TAGS = "script|style|noscript|template"
 _OPENING = regex.compile(rf"<(!--|(?:{_HIDING_TAGS})\b)?", regex.IGNORECASE)
-_CLOSING = regex.compile(rf"(--)>|</({_HIDING_TAGS})\s*+>", regex.IGNORECASE)
+_CLOSING = {
+    "!--": regex.compile("-->"),
+    **{tag: regex.compile(rf"</{tag}\s*+>", regex.IGNORECASE) for tag in _HIDING_TAGS.split("|")},
+}
 _TAG = regex.compile(r"<[^<>]*+>")
 # Python refuses to read a number of more than 4,300 digits; no character has one of 8.
 _NO_CHARACTER = regex.compile(r"&#[0-9]{8,}+")
@@ -249,25 +251,17 @@ def _outside_markup(html: str) -> Iterator[str]:
 
     What begins and never ends hides nothing. Takes time by the length of *html*.
     """
-    ends: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for closing in _CLOSING.finditer(html):
-        ends[closing[closing.lastindex or 0].lower()].append(closing.span())
-    for spans in ends.values():
-        spans.reverse()
-    place = 0
+    closing, place = dict(_CLOSING), 0
     while opening := _OPENING.search(html, place):
         start, after = opening.span()
         yield html[place:start]
-        left = ends[(opening[1] or "").lower().lstrip("!")]
-        while left and left[-1][0] < after:
-            left.pop()
-        if left:
-            place = left[-1][1]
-        elif tag := _TAG.match(html, start):
-            place = tag.end()
-        else:
-            yield "<"
-            place = start + 1
+        kind = (opening[1] or "").lower()
+        end = closing[kind].search(html, after) if kind in closing else None
+        if end is None:
+            closing.pop(kind, None)  # nor does any later one end
+            end = _TAG.match(html, start)
+        yield "" if end else "<"
+        place = end.end() if end else start + 1
     yield html[place:]
 
 

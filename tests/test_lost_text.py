@@ -8,7 +8,6 @@ from dedup.lost_text import (
     LossyDrop,
     LostText,
     LostTextSample,
-    SampleSize,
     Sequences,
     lost_with,
     sequences_of,
@@ -131,15 +130,6 @@ def test_the_size_of_a_sample_does_not_depend_on_what_is_kept():
             sample = shuffled_sample_of(own[dropped:], own[:dropped], most, dropped)
             sizes.add((sample.halvings, len(sample)))
         assert len(sizes) == 1
-
-
-@each("most", [300, 3000, 10**6])
-def test_how_often_a_sample_is_halved_is_known_before_the_fates_of_its_pages(most):
-    whole, size = LostTextSample(most), SampleSize(most)
-    for number, page in enumerate(shingles(page) for part in pages(6, 30) for page in part):
-        (whole.add_dropped if number % 3 else whole.add_kept)(page)
-        assert size.add(page) == page.thinned(size.halvings)
-        assert size.halvings == whole.halvings
 
 
 def test_where_nothing_was_lost_the_error_is_not_nothing():

@@ -3,7 +3,6 @@
 import ast
 import inspect
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 
 
 def anchors_of(path: Path) -> set[str]:
@@ -32,17 +30,6 @@ def anchors_of(path: Path) -> set[str]:
     return {
         re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for _, title in headings_of(path)
     }
-
-
-def test_the_commands_install_and_run_what_they_say():
-    run, site, test = COMMANDS
-    install = "python3 -m pip --python .venv/bin/python install -q -e"
-    assert install in run
-    assert install in test
-    for command in COMMANDS:
-        assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
-    arguments = dict(re.findall(r"-a (\w+)=(\S+)", site))
-    assert SiteSpider(**arguments).start_urls == ["https://docs.example.com/"]
 
 
 def test_every_argument_of_the_spider_is_documented():

@@ -20,7 +20,7 @@ from dedup.evidence.objection import (
     Witness,
     objection,
 )
-from dedup.evidence.visible_text import VisibleText, evidence_of
+from dedup.evidence.visible_text import VisibleText
 
 __all__ = [
     "DEMANDS",
@@ -38,7 +38,6 @@ __all__ = [
     "digest_of_name",
     "digest_of_title",
     "digest_of_view",
-    "evidence_of",
     "objection",
     "segments_of",
 ]

@@ -16,7 +16,7 @@ ENOUGH_COVERAGE = 0.5
 class Evidence(NamedTuple):
     """What a page shows besides its main text.
 
-    *coverage*, from 0 to 1: how much of the page's own text was extracted (see `evidence_of`).
+    *coverage*, from 0 to 1: how much of the page's own text was extracted (see `VisibleText`).
     *view* is the `digest_of_view` of the whole text outside of chrome, *size* its length in bytes
     of UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are what the page calls
     itself, as `digest_of_title` and `digest_of_name` give it, empty where it has none: equal ones

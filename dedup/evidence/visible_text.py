@@ -25,26 +25,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
-    """Return the evidence of a page, parsed as *tree*, from which *text* was extracted.
-
-    All text of the page counts that is not in a script, style, title or the like, whether a style
-    sheet shows it or not. Chrome is what stands in nav, header, footer, aside, menu, select, button
-    and textarea, and by role, and in a div or section whose class says "related"; of a main or
-    article, only its nav, menus, buttons and these. If more text stands there than elsewhere, links
-    there left out, the page has none: its author means something else by these tags.
-
-    *coverage* is the share of the text outside of links and chrome that *text* covers. If at least
-    half of *text* stands in links or chrome, it is a list of links, or a menu; then it is also at
-    most the share of the text outside of chrome that it covers, links included, and the share of
-    *text* that stands there. It is 1 for a page without any such text. *title*: as extracted. The
-    headline is the first h1 with text outside of links and chrome. *tree* is not changed.
-
-    Takes one pass over the tree, in C, and one over its text.
-    """
-    return VisibleText(tree).evidence(text, title)
-
-
 # Noncharacters of Unicode, which no text has that was meant to be read.
 _MARKS = [chr(0xFDD0 + number) for number in range(6)]
 _FIRST_OCTETS, _LAST_OCTET = _MARKS[0].encode()[:2], _MARKS[0].encode()[2]
@@ -133,10 +113,17 @@ _NOT_IN_UTF8 = 0xF8 - ord("+")
 
 
 class VisibleText:
-    """The visible text of a page, in segments between marks."""
+    """The visible text of a page, in segments between marks.
+
+    All text of the page counts that is not in a script, style, title or the like, whether a style
+    sheet shows it or not. Chrome is what stands in nav, header, footer, aside, menu, select, button
+    and textarea, and by role, and in a div or section whose class says "related"; of a main or
+    article, only its nav, menus, buttons and these. If more text stands there than elsewhere, links
+    there left out, the page has none: its author means something else by these tags.
+    """
 
     def __init__(self, tree: "HtmlElement") -> None:
-        """Read *tree*, which may be taken apart then."""
+        """Read *tree*, in one pass in C; it is not changed, and may be taken apart then."""
         marked = self._marked = bytes(_text_with_marks()(tree))
         octets = np.frombuffer(_squeeze(marked), np.uint8)
         first, second = _FIRST_OCTETS
@@ -162,7 +149,14 @@ class VisibleText:
         return np.concatenate(([False], np.cumsum(steps) > 0))
 
     def evidence(self, text: str, title: str | None) -> Evidence:
-        """Return what `evidence_of` does."""
+        """Return the evidence of the page, of which *text* and *title* were extracted.
+
+        *coverage* is the share of the text outside of links and chrome that *text* covers. If at
+        least half of *text* stands in links or chrome, it is a list of links, or a menu; then it is
+        also at most the share of the text outside of chrome that it covers, links included, and the
+        share of *text* that stands there. It is 1 for a page without any such text. The headline is
+        the first h1 with text outside of links and chrome. Takes one pass over the text.
+        """
         found = self._places_of(_squeeze(text.encode("utf-8", "replace"), _NO_LETTERS_OF_A_LINE))
         total = int((found[:, 1] - found[:, 0]).sum())
         own = ~self._is_link & ~self._is_chrome

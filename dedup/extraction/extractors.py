@@ -47,7 +47,7 @@ def trafilatura(html: str) -> Extraction:
     if tree is None:
         return Extraction("")
     title, description, language = head_of(tree)
-    evidence_of_text = _reader_of(tree, html, title)  # before the tree is taken apart
+    evidence_of_text = evidence_reader(tree, html, title)  # before the tree is taken apart
     # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
     text = library.extract(tree, fast=True, include_comments=False) or ""
     evidence = evidence_of_text(text)
@@ -94,22 +94,13 @@ def resiliparse(html: str) -> Extraction:
     description = one_line(meta.getattr("content") if meta else None)
     language = language or language_of_text(text)
     title = one_line(tree.title)
-    return Extraction(text, title, language, description, _evidence(html, text, title))
+    parsed = parse(html)
+    evidence = None if parsed is None else evidence_reader(parsed, html, title)(text)
+    return Extraction(text, title, language, description, evidence)
 
 
-def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
-    """Return the evidence of a page that was parsed by another library than lxml."""
-    tree = parse(html)
-    return None if tree is None else evidence_of_tree(tree, html, text, title)
-
-
-def evidence_of_tree(tree: "HtmlElement", html: str, text: str, title: str | None) -> Evidence:
-    """Return the evidence of a page that lxml has parsed, or as much of it as it does."""
-    return _reader_of(tree, html, title)(text)
-
-
-def _reader_of(tree: "HtmlElement", html: str, title: str | None) -> Callable[[str], Evidence]:
-    """Return what gives `evidence_of_tree` for any text, whatever becomes of *tree*."""
+def evidence_reader(tree: "HtmlElement", html: str, title: str | None) -> Callable[[str], Evidence]:
+    """Return what gives the evidence of a page for any text, whatever becomes of its *tree*."""
     visible = VisibleText(tree)
     parser = tree.getroottree().parser
     is_whole = parser is None or not parser.error_log.filter_from_fatals()

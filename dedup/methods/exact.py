@@ -20,6 +20,6 @@ class Exact(SingleDigestMethod):
         """Return the 128-bit digest of each text, or ``None`` if it has no tokens."""
         counts = words_of(documents).counts.tolist()
         return [
-            self.hashing.text_digest(document) if count else None
+            self.hashing.digest(document.text) if count else None
             for document, count in zip(documents, counts, strict=True)
         ]

@@ -17,7 +17,6 @@ import numpy as np
 import xxhash
 
 from dedup.arrays import Array, sort_runs
-from dedup.text import Document
 from dedup.words import BLOCK, Words
 
 # About 10 MB.
@@ -159,10 +158,6 @@ class Hashing:
     def digest(self, content: str) -> bytes:
         """Return the 16-byte digest of *content*; pages with equal digests match."""
         return blake2b(content.encode(), digest_size=16).digest()
-
-    def text_digest(self, document: Document) -> bytes:
-        """Return the `digest` of the text of *document*."""
-        return document.digest
 
     def part_digest(self, part: str | bytes, number: int = 0) -> int:
         """Return the 64-bit digest of *part* of a page; parts with equal digests match.

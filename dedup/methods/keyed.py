@@ -67,9 +67,6 @@ class KeyedHashing(Hashing):
     def digest(self, content: str) -> bytes:
         return blake2b(content.encode(), digest_size=16, key=self._key).digest()
 
-    def text_digest(self, document: Document) -> bytes:
-        return self.digest(document.text)
-
     def part_digest(self, part: str | bytes, number: int = 0) -> int:
         data = part.encode() if isinstance(part, str) else part
         return int.from_bytes(self._hash(data, number, b"part"), "little")

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,8 @@ from dedup.words import words_of
 # Weights are multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so no bit
 # depends on the order in which a platform's BLAS adds up. Logarithms are rounded likewise.
 _UNIT = 2.0**16
-# 2 MB of unpacked bits at a time, however many features a page has.
+# 2 MB of weighted bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
-# As many runs of 255: the sums of their bits take half a MB. The system would have to clear the
-# pages of larger arrays each time.
-_FEATURES_AT_ONCE = 255 << 5
-# So few are faster one by one.
-_FEW_DOCUMENTS = 3
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 
 
@@ -86,7 +80,7 @@ class SimHash(FingerprintMethod):
         weigh = _WEIGHTS_OF_FREQUENCIES.get(self.weights)
         # What somebody has derived from this may have other features.
         is_other = type(self) is not SimHash or self._width or self.bits > 64
-        if weigh is None or is_other or len(documents) < _FEW_DOCUMENTS:
+        if weigh is None or is_other:
             return [self.sketch(document) for document in documents]
         words = words_of(documents)
         counts = self.hashing.word_counts(words)
@@ -120,7 +114,7 @@ class SimHash(FingerprintMethod):
             return log_weights(counts)
         if self.lexicon is not None:
             idf = load_lexicon(self.lexicon).idf
-            return {term: _round(tf * idf(term)) for term, tf in counts.items()}
+            return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
         return counts
 
 
@@ -199,34 +193,17 @@ def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
     >>> log_weights({"once": 1, "twice": 2})
     {'once': 1.0, 'twice': 1.6931...}
     """
-    return dict(zip(counts, map(_log_weight, counts.values()), strict=True))
+    frequencies = np.fromiter(counts.values(), np.int64, len(counts))
+    return dict(zip(counts, _log_weights(frequencies).tolist(), strict=True))
 
 
-@lru_cache(1 << 12)
-def _log_weight(tf: int) -> float:
-    return float(_round(1 + np.log(np.float64(tf))))
-
-
-def _round(weights: Any) -> Any:
-    return np.rint(weights * _UNIT) / _UNIT
-
-
-def _log_weights_of(frequencies: Array) -> Array:
-    """Return the `log_weights` of *frequencies*, shape (n,), int64."""
-    table = _first_log_weights()
-    weights: Array = table.take(frequencies, mode="clip")
-    for place in np.flatnonzero(frequencies >= len(table)).tolist():
-        weights[place] = _log_weight(int(frequencies[place]))
+def _log_weights(frequencies: Array) -> Array:
+    weights: Array = np.rint((1 + np.log(frequencies)) * _UNIT) / _UNIT
     return weights
 
 
-@cache
-def _first_log_weights() -> Array:
-    return np.array([0.0, *map(_log_weight, range(1, 256))])
-
-
 _WEIGHTS_OF_FREQUENCIES: dict[str, Callable[[Array], Array]] = {
-    "log-tf": _log_weights_of,
+    "log-tf": _log_weights,
     "tf": lambda frequencies: frequencies.astype(np.float64),
     "binary": lambda frequencies: np.ones(len(frequencies)),
 }
@@ -248,19 +225,14 @@ def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing =
     return result & ((1 << bits) - 1)
 
 
-def combine(hashes: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> int:
+def combine(hashes: Array, weights: Array) -> int:
     """Return the 64 bits for which the sum of +weight (hash bit 1) and -weight (0) is positive.
 
     *hashes*: shape (n,), uint64; *weights*: shape (n,), float64.
 
     Source: Manku et al. 2007, section 2; a sum of exactly zero gives 0.
     """
-    sums = np.zeros(64)
-    for start in range(0, len(hashes), _FEATURES_AT_A_TIME):
-        part = slice(start, start + _FEATURES_AT_A_TIME)
-        octets = hashes[part].astype("<u8").view(np.uint8).reshape(-1, 8)
-        bits = np.unpackbits(octets, axis=1, bitorder="little")
-        sums += 2 * (weights[part] @ bits) - weights[part].sum()
+    [sums] = sums_of_bits(hashes, weights, np.array([len(hashes)]))
     return pack_bits(sums > 0)
 
 
@@ -268,43 +240,21 @@ def sums_of_bits(hashes: Array, weights: Array, counts: Array) -> Array:
     """Return the 64 sums of `combine` for each of several texts, shape (texts, 64), float64.
 
     *hashes* and *weights*: those of all features, text by text; *counts*: how many each text has,
-    shape (texts,). Most weights are 1: of these, the ones are counted, eight bits at a time in the
-    eight bytes of a number.
+    shape (texts,).
     """
     sums = np.zeros((len(counts), 64))
-    all_texts = np.repeat(np.arange(len(counts)), counts)
-    all_octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
-    for start in range(0, len(hashes), _FEATURES_AT_ONCE):
-        part = slice(start, start + _FEATURES_AT_ONCE)
-        texts, octets = all_texts[part], all_octets[part]
-        firsts = _firsts(texts)
-        # No byte overflows: each run has at most 255 features of one text.
-        cuts = np.union1d(firsts, np.arange(0, len(texts), 255))
-        lanes = np.add.reduceat(_LANES.take(octets.T), cuts, axis=1)
-        of_runs = np.ascontiguousarray(lanes.T).view(np.uint8)
-        ones = np.add.reduceat(of_runs, np.searchsorted(cuts, firsts), axis=0, dtype=np.int64)
-        sums[texts[firsts]] += 2 * ones - np.diff(firsts, append=len(texts))[:, None]
-        others = np.flatnonzero(weights[part] != 1)
-        if len(others):
-            rest, texts = weights[part][others] - 1, texts[others]
-            bits = np.unpackbits(octets[others], axis=1, bitorder="little")
-            firsts = _firsts(texts)
-            weighed = np.add.reduceat(bits * rest[:, None], firsts, axis=0)
-            sums[texts[firsts]] += 2 * weighed - np.add.reduceat(rest, firsts)[:, None]
+    texts = np.repeat(np.arange(len(counts)), counts)
+    octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
+    for start in range(0, len(hashes), _FEATURES_AT_A_TIME):
+        part = slice(start, start + _FEATURES_AT_A_TIME)
+        firsts = np.flatnonzero(np.diff(texts[part], prepend=-1))
+        bits = np.unpackbits(octets[part], axis=1, bitorder="little")
+        ones = np.add.reduceat(bits * weights[part][:, None], firsts, axis=0)
+        all_of_them = np.add.reduceat(weights[part], firsts)[:, None]
+        sums[texts[part][firsts]] += 2 * ones - all_of_them
     return sums
 
 
-def _firsts(values: Array) -> Array:
-    """Return where each run of equal *values* begins."""
-    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-
-
-# For each byte, its eight bits as the eight bytes of a number.
-_LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(
-    np.uint64
-)[:, 0]
-
-
-def pack_bits(bits: np.ndarray[Any, Any]) -> int:
+def pack_bits(bits: Array) -> int:
     """Return the integer whose bit *i* is element *i* of *bits*, shape (n,), bool."""
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")

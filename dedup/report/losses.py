@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from dedup.limits import shorten_url
-from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, SampleSize, Sequences
+from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
 from dedup.report.events import PageEvents
 from dedup.rule import Kind
 
@@ -35,14 +35,15 @@ class Losses:
     def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
         """Create it; *most*: see `LostTextSample`."""
         self._most = most
-        self._size = SampleSize(most)
+        # It halves as the sample of the result will, whatever is kept.
+        self._expected = LostTextSample(most)
         self._claimed: dict[Hashable, tuple[str, Sequences]] = {}
         self._has_past = False
 
     @property
     def halvings(self) -> int:
         """Which sample of the `Sequences` of the next page is needed."""
-        return self._size.halvings
+        return self._expected.halvings
 
     def expect_past(self) -> None:
         """Take note that there are pages which were stored before this crawl."""
@@ -52,11 +53,11 @@ class Losses:
         """Return what is sampled of a page that is judged, unless that is stored under a claim."""
         if not sequences or kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED):
             return None
-        return self._size.add(sequences)
+        return self._expected.add_kept(sequences)
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """The page at *url* is about to be stored, under *claim*."""
-        self._claimed[claim] = shorten_url(url), self._size.add(sequences)
+        self._claimed[claim] = shorten_url(url), self._expected.add_kept(sequences)
 
     def claim_ends(self, claim: Hashable, events: PageEvents, *, is_stored: bool) -> None:
         """It has been stored, or not: *events* are told."""

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import islice
 
 from dedup.arrays import Packed
-from dedup.lost_text import LostTextSample, SampleSize, Sequences
+from dedup.lost_text import LostTextSample, Sequences
 from dedup.preference import Copy, Preference, first
 from dedup.record import PageRecord
 from dedup.records import RecordError
@@ -103,7 +103,7 @@ class _Judge:
         self.outcome = judge.outcome
         self._sample = LostTextSample()
         # Of records that are judged later: it halves as the sample will, whatever is kept.
-        self._expected = SampleSize()
+        self._expected = LostTextSample()
         self._all_known = True
 
     @property
@@ -114,7 +114,7 @@ class _Judge:
     def expect(self, sequences: Sequences | None) -> None:
         """Take note of a record that is judged when all are read."""
         if sequences:
-            self._expected.add(sequences)
+            self._expected.add_kept(sequences)
 
     def judge(self, records: Sequence[Judged]) -> None:
         """Judge *records* in their order."""

@@ -15,10 +15,10 @@ from dedup.evidence import (
     SIZE_OF_EVIDENCE,
     Evidence,
     Objection,
+    VisibleText,
     Weakness,
     Witness,
     digest_of_name,
-    evidence_of,
     objection,
     segments_of,
 )  # fmt: skip
@@ -35,7 +35,7 @@ FOOTER = "<footer>Copyright 2024 The Alderbrook Lantern. All rights reserved.</f
 
 def read(body, text, title=None, head=""):
     tree = trafilatura.load_html(f"<html><head>{head}</head><body>{body}</body></html>")
-    return evidence_of(tree, text, title)
+    return VisibleText(tree).evidence(text, title)
 
 
 def test_an_article_that_was_extracted_whole_is_covered():
@@ -46,7 +46,7 @@ def test_an_article_that_was_extracted_whole_is_covered():
 def test_what_is_extracted_of_a_real_page_covers_it():
     html = f"<html><body>{NAV}<main><article>{ARTICLE}</article></main>{FOOTER}</body></html>"
     text = extract(html).text
-    assert evidence_of(trafilatura.load_html(html), text, None).coverage == 1
+    assert VisibleText(trafilatura.load_html(html)).evidence(text, None).coverage == 1
 
 
 def test_a_tag_cloud_says_little_of_an_archive():
@@ -213,7 +213,7 @@ def test_the_segments_of_a_title_are_told_apart(title, segments):
 def test_the_tree_is_not_changed():
     html = f"<html><body>{NAV}<h1>The bridge</h1>{ARTICLE}</body></html>"
     tree = trafilatura.load_html(html)
-    evidence_of(tree, TEXT, None)
+    VisibleText(tree).evidence(TEXT, None)
     assert trafilatura.extract(tree, fast=True) == trafilatura.extract(html, fast=True)
 
 
@@ -285,9 +285,9 @@ def test_a_text_of_lines_that_are_not_found_takes_time_by_its_length():
 @pytest.mark.slow
 def test_evidence_is_equal_in_every_process():
     script = (
-        "import trafilatura; from dedup.evidence import evidence_of;"
+        "import trafilatura; from dedup.evidence import VisibleText;"
         f"tree = trafilatura.load_html('<html><body><h1>A</h1>{ARTICLE}</body></html>');"
-        "print(evidence_of(tree, 'A', 'B').to_bytes().hex())"
+        "print(VisibleText(tree).evidence('A', 'B').to_bytes().hex())"
     )
     outputs = {
         subprocess.run(
@@ -313,11 +313,11 @@ MARKUP = st.lists(
 def test_any_text_of_any_page_covers_it_from_0_to_1_and_leaves_it_as_it_is(body, text):
     tree = trafilatura.load_html(f"<html><body><p>{without_surrogates(body)}")
     before = etree.tostring(tree)
-    evidence = evidence_of(tree, text, text)
+    evidence = VisibleText(tree).evidence(text, text)
     assert 0 <= evidence.coverage <= 1
     assert len(evidence.to_bytes()) == SIZE_OF_EVIDENCE
     assert etree.tostring(tree) == before
-    assert evidence_of(tree, text, text) == evidence
+    assert VisibleText(tree).evidence(text, text) == evidence
 
 
 @each(
@@ -343,7 +343,7 @@ def page_with(content):
     )
     extraction = extract(html)
     tree = trafilatura.load_html(html)
-    return extraction.text, evidence_of(tree, extraction.text, extraction.title)
+    return extraction.text, VisibleText(tree).evidence(extraction.text, extraction.title)
 
 
 def test_pages_that_extraction_makes_equal_are_kept_apart():

@@ -1,7 +1,6 @@
 import random
 
 import pytest
-import xxhash
 from cases import each
 
 from dedup.lexicon import load_lexicon
@@ -76,18 +75,6 @@ def test_a_weight_is_the_share_of_the_kept_words_times_the_idf():
     expected = {"北京": idf("北京") / 2, "码头": idf("码头") / 4, "qqx": 11.9547675029 / 4}
     assert found == pytest.approx(expected, abs=1e-9)
     assert all((weight * 2**32).is_integer() for weight in found.values())
-
-
-def test_a_fingerprint_is_that_computed_by_hand():
-    document = Document.from_main_text(TEXTS["a river"])
-    weights = {word: int(w * 2**32) for word, w in keywords(document.tokens, 20, "jieba")}
-    expected = 0
-    for bit in range(64):
-        total = 0
-        for word, weight in weights.items():
-            total += weight if xxhash.xxh3_64_intdigest(word.encode()) >> bit & 1 else -weight
-        expected |= (total > 0) << bit
-    assert SimHashKeywords().sketch(document) == expected
 
 
 def test_only_the_heaviest_words_count():

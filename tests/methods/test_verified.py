@@ -174,12 +174,6 @@ def test_a_number_is_a_token_with_a_digit_in_it(tokens):
     assert number_hashes(" ".join(tokens)) == sorted(hashes)
 
 
-def test_the_numbers_of_many_texts_are_those_of_each():
-    texts = ["", "7 a 7", "no", "٣ b", "x1y2 北京 52", "5" * 300, ""]
-    together = verified.number_hashes(Words([text.encode() for text in texts]))
-    assert together == [number_hashes(text) for text in texts]
-
-
 def test_only_pages_within_a_threshold_of_ones_own_match():
     strict = Verified(0.05)
     text = words(300)

@@ -49,12 +49,12 @@ def extraction(html: str, text: str) -> Any:
     """Return what an extractor does that takes *text* for the main text of a page."""
     from trafilatura import load_html
 
-    from dedup.evidence import evidence_of
+    from dedup.evidence import VisibleText
     from dedup.extraction import Extraction
 
     tree = load_html(html)
     title = tree.findtext(".//title")
-    return Extraction(text, title, evidence=evidence_of(tree, text, title))
+    return Extraction(text, title, evidence=VisibleText(tree).evidence(text, title))
 
 
 def extract_cloud(html: str) -> Any:
