@@ -1,18 +1,19 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
 from dedup.claim import Claim
 from dedup.earlier import Earlier, EarlierPages
+from dedup.evidence import Evidence, Objection
 from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.neighbours import Neighbours
-from dedup.record import Claimed, PageRecord, with_digest
+from dedup.record import Claimed, PageRecord, keys_of, with_digest
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
@@ -23,7 +24,6 @@ from dedup.stores import (
     StoreDownError,
     finished,
 )
-from dedup.view.search import OwnNames
 from dedup.view.view import Look, View
 
 UNCHECKED = "unchecked"
@@ -42,21 +42,6 @@ class Reservation(NamedTuple):
     verdict: Verdict | None
     claim: Claim | None = None
     original: int | None = None
-
-
-class OwnClaims(NamedTuple):
-    """What was claimed for other items of a page: they are not compared with each other.
-
-    *claim* is the open one, with which a new item goes; *numbers* those of all.
-    """
-
-    claim: Claim | None = None
-    numbers: Set[int] = frozenset()
-
-    @property
-    def older_than(self) -> float:
-        """Which open claims bar other items of the page: those before the own one hold."""
-        return inf if self.claim is None or self.claim.number < 0 else self.claim.number
 
 
 class Detector:
@@ -95,7 +80,7 @@ class Detector:
             self.store,
             lambda number: self._view.has_ended(number),
             lambda number: self._view.items_of(number),
-            several_a_key=several_a_key,
+            several_a_key,
         )
 
     @property
@@ -139,8 +124,9 @@ class Detector:
         record: PageRecord,
         *,
         again: bool = False,
-        own_names: OwnNames = dict,
-        own: OwnClaims | None = None,
+        own_names: Mapping[bytes, bytes] = {},
+        own: Collection[Claim] = (),
+        believes: Callable[[Objection, str], bool] | None = None,
     ) -> Reservation:
         """Return the verdict on *record*, and claim its content if it is new or changed.
 
@@ -150,20 +136,27 @@ class Detector:
         threshold, of which the nearest, and of these the oldest, is the original; and one of its
         items says all that the item of *record* says. A page without main text is never a
         duplicate. *again*: the page is to be stored whatever is remembered; it is new, or changed,
-        then. *own_names* returns which values of its item are the page's title or headline, and
-        their marks. *own*: what was claimed for other items of the page. Raises StoreDownError if a
-        shared store cannot be asked now.
+        then. *own_names*: which values of its item are the page's title or headline, and their
+        marks. *own*: what was claimed for other items of the page, which are not compared with each
+        other. *believes* says whether a page is a copy by its own word, in spite of an objection,
+        of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
-        record, own = storable(record), own or OwnClaims()
+        record = storable(record)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, own_names, own, again=again)
+                return await self._reserve(record, own_names, own, believes, again=again)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
 
     async def _reserve(
-        self, record: PageRecord, own_names: OwnNames, own: OwnClaims, *, again: bool
+        self,
+        record: PageRecord,
+        own_names: Mapping[bytes, bytes],
+        own: Collection[Claim],
+        believes: Callable[[Objection, str], bool] | None,
+        *,
+        again: bool,
     ) -> Reservation:
         reason = self.rule.reason_to_skip(record)
         if reason and not (record.digest is None and record.evidence and self.store.is_durable):
@@ -177,36 +170,60 @@ class Detector:
         if not again and (stored := earlier.unchanged(record)):
             return self._unchanged(stored, earlier)
         is_compared = not (again or reason or earlier.has_changed_item(record))
-        reservation = await self._claim(record, earlier, own, own_names if is_compared else None)
+        reservation = await self._claim(
+            record, earlier, own_names, own, believes, is_compared=is_compared
+        )
         return reservation._replace(verdict=self.skipped(reason)) if reason else reservation
 
     async def _claim(
-        self, record: PageRecord, earlier: EarlierPages, own: OwnClaims, own_names: OwnNames | None
+        self,
+        record: PageRecord,
+        earlier: EarlierPages,
+        own_names: Mapping[bytes, bytes],
+        own: Collection[Claim],
+        believes: Callable[[Objection, str], bool] | None,
+        *,
+        is_compared: bool,
     ) -> Reservation:
-        """Claim the content of *record* unless a stored or open page bars it.
+        """Claim the content of *record* unless a stored or open page bars it, if it *is_compared*.
 
-        Without *own_names* it is not compared with others.
+        Where the page has an open claim in its scope, a new item goes with that.
         """
         view = self._view
-        claims_so_far, apart_from = view.claims_so_far, earlier.numbers | own.numbers
-        look = None
-        if own_names:
-            look = view.look(record, apart_from, own.older_than, own_names)
+        claims_so_far = view.claims_so_far
+        apart_from = earlier.numbers.union(one.number for one in own)
+        verdict, replaces = earlier.replaced_by(record, self._met_again)
+        open_ones = (one for one in own if one.is_open and one.record.scope == record.scope)
+        claim, look = next(open_ones, None), None
+        if claim or verdict.kind is not Kind.NEW:
+            believes = None
+
+        async def look_before(number: float) -> Look:
+            look = view.look(record, apart_from, number, own_names)
+            if not (believes and look.is_of_new_page and look.objection):
+                return look
+            if not believes(look.objection, await self._key(look.page)):
+                return look
+            nameless = view.look(_without_names(record, own_names), apart_from, number)
+            match = nameless.finding.match
+            return nameless if nameless.claim or (match and match.page == look.page) else look
+
+        if is_compared:
+            look = await look_before(inf if claim is None or claim.number < 0 else claim.number)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
-        verdict, replaces = earlier.replaced_by(record, self._met_again)
-        if own.claim:
-            claim = own.claim
+        if claim:
             claim.add_item(record.item)
         else:
             claim = await self.follower.claim(Claimed(record), view)
             claim.replaces = tuple(replaces)
-        if own_names and not own.claim and view.claims_so_far > claims_so_far + 1:
-            # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            look = view.look(record, apart_from, claim.number, own_names)
-            if not look.is_of_new_page:
-                self.release(claim)
-                return await self._barred(record, look, earlier)
+            if look and view.claims_so_far > claims_so_far + 1:
+                # Others claimed meanwhile, who had looked, too: of near pages, the lowest number
+                # holds.
+                look = await look_before(claim.number)
+                if not look.is_of_new_page:
+                    self.release(claim)
+                    return await self._barred(record, look, earlier)
         if look and look.objection and verdict.kind is Kind.NEW:
             original = await self._key(look.page)
             verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
@@ -232,7 +249,7 @@ class Detector:
             return
         claim = Claim(Claimed(storable(with_digest(record))))
         if self.store.is_shared:
-            self.follower.late_claims.add(claim)
+            self.follower.claim_later(claim)
         else:
             claim = finished(self.follower.claim(claim.claimed, view))
         claim.replaces = tuple(replaced)
@@ -268,7 +285,7 @@ class Detector:
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         claim = Claim(Claimed(record))
-        self.follower.late_claims.add(claim)
+        self.follower.claim_later(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
 
     async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
@@ -340,3 +357,14 @@ def storable(record: PageRecord) -> PageRecord:
     """Return *record* with a key and a scope that are not too long for a store."""
     key, scope = shorten_url(record.key), shorten_url(record.scope)
     return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)
+
+
+def _without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
+    """Return *record* without title, headline and words of its URL, which are then not compared.
+
+    Nor are *own_names*, those values of its item that are one of these.
+    """
+    assert record.evidence is not None
+    evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"", words=0)
+    item = b"".join(sorted(keys_of(record.item).difference(own_names)))
+    return record._replace(evidence=evidence.to_bytes(), item=item)

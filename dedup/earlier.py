@@ -5,6 +5,7 @@ And what they stored under another one, and met under this one, which was prefer
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain, islice
 
@@ -19,32 +20,57 @@ from dedup.stores import Store, Stored
 _AT_HAND = 16
 
 
+@dataclass(slots=True, eq=False)
+class Earlier:
+    """Finds what earlier crawls stored under a key."""
+
+    method: Method
+    rule: Rule
+    store: Store
+    has_ended: Callable[[int], bool]
+    """Says of a page, by its number, that it does not count any more."""
+    items_of: Callable[[int], Collection[bytes]]
+    """Returns what the items of a page say."""
+    several_a_key: bool = False
+    """Whether a key may stand for several contents."""
+    # Of some keys what is stored, as one and by scope: items of one page have one key, and what is
+    # there is read once for all of them.
+    _at_hand: dict[str, tuple["EarlierPages", dict[str, list[Stored]]]] = field(
+        default_factory=dict
+    )
+    _version: object = None
+
+    async def pages(self, key: str, scope: str) -> "EarlierPages":
+        """Return what was stored under *key*, as a version of what is in *scope*.
+
+        And that for which it was noted as the preferred one.
+        """
+        if self._version is not self.store.version_of_earlier:
+            self._version, self._at_hand = self.store.version_of_earlier, {}
+        at_hand = self._at_hand  # while this waits, another one may take its place
+        if key not in at_hand:
+            stored = await self.store.earlier(key)
+            by_scope = defaultdict(list)
+            for page in stored:
+                by_scope[page.record.scope].append(page)
+            if len(at_hand) >= _AT_HAND:
+                del at_hand[next(iter(at_hand))]
+            at_hand[key] = EarlierPages(self, key, stored), dict(by_scope)
+        pages, of_scopes = at_hand[key]
+        return EarlierPages(self, key, of_scopes.get(scope, ())) if is_of_item(scope) else pages
+
+
 class EarlierPages:
     """The stored pages of one key: the same page as it was, or its items, maybe thousands."""
 
-    def __init__(
-        self,
-        method: Method,
-        rule: Rule,
-        key: str,
-        pages: Sequence[Stored],
-        has_ended: Callable[[int], bool],
-        items_of: Callable[[int], Collection[bytes]],
-        *,
-        several_a_key: bool,
-    ) -> None:
-        """Create it of *pages*; *several_a_key*: a key may stand for several contents.
+    def __init__(self, earlier: Earlier, key: str, pages: Sequence[Stored]) -> None:
+        """Create it of *pages*.
 
         Those with another key than *key* are copies: other pages, for which *key* is preferred.
-        *has_ended* says of a page, by its number, that it does not count any more, *items_of* what
-        its items say.
         """
-        self._method = method
-        self._rule = rule
-        self._has_ended = has_ended
+        self._earlier = earlier
         # A page may have thousands of items, each of which is asked for.
-        self._items_of = cache(lambda number: frozenset(items_of(number)))
-        self._several_a_key = several_a_key
+        self._items_of = cache(lambda number: frozenset(earlier.items_of(number)))
         self._pages = [page for page in pages if page.record.key == key]
         self._equal = _by_digest(self._pages)
         self._equal_copies = _by_digest(page for page in pages if page.record.key != key)
@@ -60,7 +86,7 @@ class EarlierPages:
             page, original = record.witness, stored.record.witness
             if record.item not in self._items_of(stored.number):
                 continue
-            if self._rule.objection(page, original, is_exact=True) is None:
+            if self._earlier.rule.objection(page, original, is_exact=True) is None:
                 return stored
         return None
 
@@ -84,13 +110,12 @@ class EarlierPages:
         key stands for several contents, those of them that are near: it is the stored page that
         goes.
         """
-        method = self._method
+        method = self._earlier.method
         if not self._pages:
             return Verdict(Kind.NEW, method.name), []
         own = None if record.sketch is None else method.from_bytes(record.sketch)
-        pages = list(self._counting(self._near(own) if self._several_a_key else self._pages))
-        if not pages:
-            return Verdict(Kind.NEW, method.name), []
+        several = self._earlier.several_a_key
+        pages = list(self._counting(self._near(own) if several else self._pages))
         distances = {
             number: method.distance(method.from_bytes(stored.sketch), own)
             for number, stored in pages
@@ -100,8 +125,7 @@ class EarlierPages:
             number
             for number, _ in pages
             if number not in met_again
-            if not self._several_a_key
-            or distances.get(number, method.max_distance + 1) <= method.max_distance
+            if not several or distances.get(number, method.max_distance + 1) <= method.max_distance
         ]
         if not replaced:
             return Verdict(Kind.NEW, method.name), []
@@ -109,19 +133,19 @@ class EarlierPages:
         return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
 
     def _counting(self, pages: Iterable[Stored]) -> Iterator[Stored]:
-        return (page for page in pages if not self._has_ended(page.number))
+        return (page for page in pages if not self._earlier.has_ended(page.number))
 
     @property
     def _is_any_left(self) -> bool:
         """Whether any page under the key counts: what has ended has done so for good."""
-        while self._left and self._has_ended(self._left[-1].number):
+        while self._left and self._earlier.has_ended(self._left[-1].number):
             self._left.pop()
         return bool(self._left)
 
     def _near(self, sketch: object) -> Iterable[Stored]:
         """Return the pages that may be near to *sketch*, in their order."""
-        if self._method.finds_parts:  # an index finds what contains the page, and not its parts
-            return self._pages
+        if self._earlier.method.finds_parts:
+            return self._pages  # an index finds what contains the page, and not its parts
         if sketch is None:
             return ()
         places = sorted(match.page for match in self._index.query_all(sketch))
@@ -129,10 +153,10 @@ class EarlierPages:
 
     @cached_property
     def _index(self) -> Index:
-        index = index_for(self._method)
+        index = index_for(self._earlier.method)
         for place, stored in enumerate(self._pages):
             if stored.record.sketch is not None:
-                index.add(self._method.from_bytes(stored.record.sketch), place)
+                index.add(self._earlier.method.from_bytes(stored.record.sketch), place)
         return index
 
 
@@ -141,54 +165,3 @@ def _by_digest(pages: Iterable[Stored]) -> dict[bytes | None, list[Stored]]:
     for page in pages:
         by_digest[page.record.digest].append(page)
     return dict(by_digest)
-
-
-class Earlier:
-    """Finds what earlier crawls stored under a key."""
-
-    def __init__(
-        self,
-        method: Method,
-        rule: Rule,
-        store: Store,
-        has_ended: Callable[[int], bool],
-        items_of: Callable[[int], Collection[bytes]],
-        *,
-        several_a_key: bool,
-    ) -> None:
-        """Create it; *has_ended* and *items_of* as for `EarlierPages`."""
-        self._method = method
-        self._rule = rule
-        self._store = store
-        self._has_ended = has_ended
-        self._items_of = items_of
-        self._several_a_key = several_a_key
-        # Of some keys what is stored, as one and by scope: items of one page have one key, and what
-        # is there is read once for all of them.
-        self._at_hand: dict[str, tuple[EarlierPages, dict[str, list[Stored]]]] = {}
-        self._version: object = None
-
-    async def pages(self, key: str, scope: str) -> EarlierPages:
-        """Return what was stored under *key*, as a version of what is in *scope*.
-
-        And that for which it was noted as the preferred one.
-        """
-        if self._version is not self._store.version_of_earlier:
-            self._version, self._at_hand = self._store.version_of_earlier, {}
-        at_hand = self._at_hand  # while this waits, another one may take its place
-        if key not in at_hand:
-            stored = await self._store.earlier(key)
-            by_scope = defaultdict(list)
-            for page in stored:
-                by_scope[page.record.scope].append(page)
-            if len(at_hand) >= _AT_HAND:
-                del at_hand[next(iter(at_hand))]
-            at_hand[key] = self._pages_of(key, stored), dict(by_scope)
-        pages, of_scopes = at_hand[key]
-        return self._pages_of(key, of_scopes.get(scope, ())) if is_of_item(scope) else pages
-
-    def _pages_of(self, key: str, pages: Sequence[Stored]) -> EarlierPages:
-        return EarlierPages(
-            self._method, self._rule, key, pages, self._has_ended, self._items_of,
-            several_a_key=self._several_a_key,
-        )  # fmt: skip

@@ -167,7 +167,7 @@ class Explanation:
             return Comparison(method, "empty", distance)
         view = View(method, self.rule, self.names)
         view.apply([Claimed(stored, 1), Committed(1, self.one.said)])
-        look = view.look(page, own_names=lambda: self.other.values.names)
+        look = view.look(page, own_names=self.other.values.names)
         if look.finding.match is not None:
             is_exact = look.finding.kind is Kind.EXACT
             return Comparison(method, "duplicate" if is_exact else "near-duplicate", distance)

@@ -17,45 +17,6 @@ _MOST = 1000
 """How many claims that the log does not have are made at a time: a long outage leaves many."""
 
 
-class LateClaims:
-    """The claims that wait until the log of a store takes them, the oldest first.
-
-    The store could not be reached, has lost them, or gave them to others. They are made with the
-    next exchange, or one of the next, unless their pages were not stored.
-    """
-
-    def __init__(self) -> None:
-        self._claims: list[Claim] = []
-
-    def add(self, claim: Claim) -> None:
-        """Have *claim* wait, which the log does not have, or not any more."""
-        claim.claimed = claim.claimed._replace(number=-1)
-        self._claims.append(claim)
-
-    def next_ones(self) -> list[Claim]:
-        """Return those that are made next, without those whose pages were not stored."""
-        self._claims = [claim for claim in self._claims if claim.is_open or claim.is_stored]
-        return self._claims[:_MOST]
-
-    def remove(self, claims: Sequence[Claim]) -> None:
-        """Have *claims*, the next ones, wait no longer: the log has them."""
-        del self._claims[: len(claims)]
-
-    def forget_replaced(self) -> None:
-        """Have the claims replace nothing: those numbers may be those of other pages now."""
-        for claim in self._claims:
-            claim.replaces = ()
-
-    def __bool__(self) -> bool:
-        """Whether any are to be made."""
-        return any(claim.is_open or claim.is_stored for claim in self._claims)
-
-    @property
-    def stored(self) -> int:
-        """The number of stored pages that the log does not have."""
-        return sum(claim.is_stored for claim in self._claims)
-
-
 class _Turn:
     """The claims that travel to the store together, and what came of them."""
 
@@ -84,10 +45,28 @@ class Follower:
         self._store = store
         self._count = count
         self.view = View(method, rule)
-        self.late_claims = LateClaims()
+        # Those that the log could not take, has lost, or gave to others, the oldest first.
+        self._late: list[Claim] = []
         # Never contended, so that no event loop is needed, unless the store waits.
         self._lock = Lock()
         self._next = _Turn()
+
+    def claim_later(self, claim: Claim) -> None:
+        """Have *claim* made with one of the next exchanges: the log has it not, or not any more.
+
+        Not if its page is not stored.
+        """
+        claim.claimed = claim.claimed._replace(number=-1)
+        self._late.append(claim)
+
+    @property
+    def late_claims(self) -> list[Claim]:
+        """The claims that are to be made, the oldest first."""
+        return [claim for claim in self._late if claim.is_open or claim.is_stored]
+
+    def _next_late(self) -> list[Claim]:
+        self._late = self.late_claims
+        return self._late[:_MOST]
 
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
@@ -141,7 +120,7 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            again = self.late_claims.next_ones()
+            again = self._next_late()
             events = await self._send(_NO_NEWS, again, turn.claims)
             turn.made = self._take_over(events, again, len(turn.claims))
         except Exception as error:
@@ -165,7 +144,7 @@ class Follower:
         And make some of the claims that the log does not have.
         """
         async with self._lock:
-            again = self.late_claims.next_ones()
+            again = self._next_late()
             self._take_over(await self._send(news, again), again)
 
     async def _send(
@@ -184,12 +163,12 @@ class Follower:
 
         Return the latter ones.
         """
-        self.late_claims.remove(again)
+        del self._late[: len(again)]
         first_own = len(events) - len(again) - others
         for event in events[:first_own]:
             if isinstance(event, Lost):
                 self._count("claims/lost")
-                self.late_claims.add(self.view.forget(event.claimed))
+                self.claim_later(self.view.forget(event.claimed))
             else:
                 self.view.apply([event])
         for claim, event in zip(again, events[first_own:], strict=False):
@@ -208,14 +187,15 @@ class Follower:
         """
         self._count("store/history_changes")
         for claimed in self._store.unpublished_pages:
-            self.late_claims.add(self.view.forget(claimed))
+            self.claim_later(self.view.forget(claimed))
         for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
-                self.late_claims.add(self.view.forget(claim.claimed))
+                self.claim_later(self.view.forget(claim.claimed))
             else:
                 self.view.release(claim)  # who waits for it looks again
         await self.load()
-        self.late_claims.forget_replaced()
+        for claim in self._late:
+            claim.replaces = ()  # those numbers may be those of other pages now
 
     @property
     def waits_for_others(self) -> bool:

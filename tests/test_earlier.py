@@ -3,12 +3,12 @@
 import pytest
 from texts import article, edited, replaced
 
-from dedup.earlier import EarlierPages
+from dedup.earlier import Earlier, EarlierPages
 from dedup.methods import METHODS
 from dedup.methods.simhash import SimHash
 from dedup.page import PageReader
 from dedup.rule import Kind, Rule
-from dedup.stores import Stored
+from dedup.stores import MemoryStore, Stored
 
 KEY = "http://a/"
 
@@ -34,10 +34,10 @@ def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), item
     pages = [Stored(number, record) for number, record in enumerate(records)]
     has_ended = set(ended).__contains__
     items_of = (items or {}).get
-    return EarlierPages(
-        method, Rule(), KEY, pages, has_ended, lambda number: items_of(number, [b""]),
-        several_a_key=several,
-    )  # fmt: skip
+    earlier = Earlier(
+        method, Rule(), MemoryStore(), has_ended, lambda number: items_of(number, [b""]), several
+    )
+    return EarlierPages(earlier, KEY, pages)
 
 
 def record_of(text, method=None):

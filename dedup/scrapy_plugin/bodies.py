@@ -22,6 +22,7 @@ from dedup.report.summary import Summary
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.scrapy_plugin.requests import callback_of
 from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
 from dedup.text import to_utf8
 from dedup.workers import Pool, ReadError, Task
@@ -29,13 +30,13 @@ from dedup.workers import Pool, ReadError, Task
 T = TypeVar("T")
 
 
-def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:
+def reason_not_to_read(response: Response) -> str | None:
     """Return the reason why *response* is not read, ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"
     if not response.body:
         return "empty"
-    if len(response.body) > max_page_bytes:
+    if len(response.body) > limits.MAX_PAGE_BYTES:
         return "too_big"
     return None
 
@@ -62,7 +63,14 @@ class BodyReader:
     texts that somebody asks for, some kilobytes each, it remembers of the last bodies only: one
     that comes again much later is left out of the estimate of lost text, and is read again for its
     text.
+
+    Where callbacks had items of many pages before, it reads the next ones before these run. Once a
+    callback runs, Scrapy starts CONCURRENT_ITEMS tasks for its output. If that waits for its page
+    to be read, each task waits with it, which takes a millisecond more a page.
     """
+
+    _enough = 10
+    """Pages in a row that were needed; a page that is not is read in vain."""
 
     def __init__(
         self, pool: Pool, backlog: Backlog, summary: Summary, states: ResponseStates
@@ -79,6 +87,8 @@ class BodyReader:
         self._read: dict[bytes, bytes] = {}
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
+        # By callback, of which a spider has few.
+        self._needed_in_a_row: Counter[str] = Counter()
 
     async def read(self, response: Response) -> Page:
         """Return the page of *response*, without its text if its body was seen before.
@@ -91,10 +101,22 @@ class BodyReader:
         assert state.page
         return state.page
 
-    async def read_ahead(self, response: Response) -> None:
-        """Have `read` wait no more for the page of *response*, or raise its error at once."""
-        with contextlib.suppress(Exception):  # which `read` meets again, with somebody to tell
-            await self._read_once(response, self._states.of(response))
+    async def response_arrives(self, request: Request, response: Response) -> None:
+        """Wait while many pages are being read; read this one, too, if that is sure to be asked.
+
+        That is if the callback of *request* has needed the pages of all that came before it.
+        """
+        await self._backlog.wait_for_room()
+        if self._needed_in_a_row[callback_of(request)] >= self._enough and _is_readable(response):
+            with contextlib.suppress(Exception):  # which `read` meets again, with somebody to tell
+                await self._read_once(response, self._states.of(response))
+
+    def output_ends(self, request: Request, response: Response) -> None:
+        """The callback of *request* has come to its end."""
+        if _is_readable(response):
+            self._needed_in_a_row[callback_of(request)] += 1
+            if not self._states.of(response).needs_page:
+                del self._needed_in_a_row[callback_of(request)]
 
     async def _read_once(self, response: Response, state: ResponseState) -> None:
         if state.page is None:
@@ -180,42 +202,9 @@ class BodyReader:
         return tables + nbytes + len(failures) * of_a_failure
 
 
-class ReadAhead:
-    """Reads pages before their callbacks run, where these had items of many pages before.
-
-    Once a callback runs, Scrapy starts CONCURRENT_ITEMS tasks for its output. If that waits for its
-    page to be read, each task waits with it, which takes a millisecond more a page.
-    """
-
-    enough = 10
-    """Pages in a row that were needed; a page that is not is read in vain."""
-
-    def __init__(self, pages: BodyReader, states: ResponseStates) -> None:
-        self._pages = pages
-        self._states = states
-        # By the names of callbacks, of which a spider has few.
-        self._needed_in_a_row: Counter[str] = Counter()
-
-    async def response_arrives(self, request: Request, response: Response) -> None:
-        """Read the page of *response*, if the callback of *request* has needed pages so far."""
-        if self._needed_in_a_row[_name_of(request)] >= self.enough and _is_readable(response):
-            await self._pages.read_ahead(response)
-
-    def output_ends(self, request: Request, response: Response) -> None:
-        """The callback of *request* has come to its end."""
-        if _is_readable(response):
-            self._needed_in_a_row[_name_of(request)] += 1
-            if not self._states.of(response).needs_page:
-                del self._needed_in_a_row[_name_of(request)]
-
-
-def _name_of(request: Request) -> str:
-    return getattr(request.callback, "__qualname__", "")
-
-
 def _is_readable(response: Response) -> bool:
     is_html = isinstance(response, HtmlResponse)
-    return is_html and not reason_not_to_read(response, limits.MAX_PAGE_BYTES)
+    return is_html and not reason_not_to_read(response)
 
 
 def _pack(page: Page) -> bytes:

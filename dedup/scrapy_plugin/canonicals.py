@@ -1,7 +1,7 @@
 """Pages that name another one as their canonical page: they wait for it, and give way to it."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -12,11 +12,12 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
 from dedup.canonical import canonical_of
-from dedup.evidence import Evidence, Objection
+from dedup.evidence import Objection
 from dedup.preference import are_same_url, canonical_form
-from dedup.record import PageRecord, keys_of
-from dedup.rule import Rule, Verdict
+from dedup.record import PageRecord
+from dedup.rule import Rule
 from dedup.scopes import domain
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
 
@@ -69,20 +70,10 @@ class Canonicals:
     to its verdict.
     """
 
-    def __init__(
-        self,
-        crawler: "Crawler",
-        notices: Notices,
-        rule: Rule,
-        *,
-        timeout: float,
-        count: Callable[[str], object],
-    ) -> None:
-        """Create it; *timeout*: seconds. *count* is called with the names of counters."""
+    def __init__(self, crawler: "Crawler", notices: Notices, rule: Rule) -> None:
         self._crawler = crawler
         self._notices = notices
-        self._timeout = timeout
-        self._count = count
+        self._count = notices.count
         self.copies = SelfDeclaredCopies(rule)
         self._most_bytes = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") // 2
         self._bytes_waiting = self._waiting = 0
@@ -127,7 +118,7 @@ class Canonicals:
     async def wait_for(self, url: str, response: Response) -> None:
         """Wait for the page at *url*, which *response* names, while it is on its way."""
         page, canonical = self._known(response.request), self._known(Request(url))
-        if not (self._timeout and page and canonical) or page.waits or canonical.waits:
+        if not (limits.WAIT_TIMEOUT and page and canonical) or page.waits or canonical.waits:
             return
         size = max(len(response.body), 1024)
         if self._waiting >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
@@ -145,7 +136,7 @@ class Canonicals:
             page.waits = False
 
     async def _wait(self, canonical: _OnItsWay) -> None:
-        until = monotonic() + self._timeout
+        until = monotonic() + limits.WAIT_TIMEOUT
         while not canonical.has_ended:
             left = until - monotonic()
             if left <= 0:
@@ -185,7 +176,8 @@ class SelfDeclaredCopies:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._believed: Counter[str] = Counter()
+        # The pages that were believed, by what they match.
+        self._believed: defaultdict[str, set[str]] = defaultdict(set)
         self._stored_at: dict[str, str] = {}
 
     def note_stored_at(self, urls: Iterable[str], stored: str) -> None:
@@ -194,31 +186,23 @@ class SelfDeclaredCopies:
             if len(self._stored_at) < _MOST_KNOWN and not are_same_url(url, stored):
                 self._stored_at[canonical_form(url)] = stored
 
-    def believe(self, verdict: Verdict, record: PageRecord, canonical: str) -> bool:
-        """Return whether a page calls its match *canonical*, of which it has another title or URL.
+    def believe(
+        self, record: PageRecord, canonical: str, objection: Objection, original: str
+    ) -> bool:
+        """Return whether the page of *record* calls its match *original* its *canonical* page.
 
-        Or it calls a page so that is itself stored as its match. It is counted then.
+        Or it calls a page so that is itself stored as its match. *objection* says that the page has
+        another title or URL than that.
         """
-        original = verdict.original or ""
         named = self._stored_at.get(canonical_form(canonical), canonical)
-        is_copy = (
-            verdict.objection in (Objection.TITLE, Objection.ADDRESS)
-            and are_same_url(named, original)
-            and self._rule.believes(record.witness, canonical, original)
-            and len(self._believed) < _MOST_KNOWN
-            and self._believed[original] < _MOST_TITLES
-        )
-        if is_copy:
-            self._believed[original] += 1
-        return is_copy
-
-
-def without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
-    """Return *record* without title, headline and words of its URL, which are then not compared.
-
-    Nor are *own_names*, those values of its item that are one of these.
-    """
-    assert record.evidence is not None
-    evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"", words=0)
-    item = b"".join(sorted(keys_of(record.item).difference(own_names)))
-    return record._replace(evidence=evidence.to_bytes(), item=item)
+        if (
+            objection not in (Objection.TITLE, Objection.ADDRESS)
+            or not are_same_url(named, original)
+            or not self._rule.believes(record.witness, canonical, original)
+            or len(self._believed) >= _MOST_KNOWN
+        ):
+            return False
+        believed = self._believed[original]
+        if len(believed) < _MOST_TITLES:
+            believed.add(record.key)
+        return record.key in believed

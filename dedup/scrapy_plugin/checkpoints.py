@@ -58,7 +58,9 @@ class Checkpoints:
         feeds: Feeds,
         outage: StoreOutage,
         notices: Notices,
+        spider: str,
     ) -> None:
+        """Create them for a crawl of the *spider* with this name."""
         self._detector = detector
         self._store = detector.store
         self._follower = detector.follower
@@ -66,6 +68,7 @@ class Checkpoints:
         self._outage = outage
         self._notices = notices
         self._count = notices.count
+        self._spider = spider
         self._waits_for_feeds = settings.index.commit == "stored"
         self._drops_unchanged = settings.action == "drop" and not settings.revisits.are_kept
         # Never contended, so that no event loop is needed, unless the store waits.
@@ -109,7 +112,7 @@ class Checkpoints:
             )  # fmt: skip
             raise CloseSpider(FEEDS_HELD_BACK)
 
-    async def join(self, spider: str) -> None:
+    async def join(self) -> None:
         """Join the store with the first page: a crawl without items changes nothing there.
 
         A shared store that is down is joined later, by whoever tells it something.
@@ -120,7 +123,7 @@ class Checkpoints:
             if self._store.has_joined or self._store.is_down:
                 return
             try:
-                await self._store.join(spider)
+                await self._store.join(self._spider)
             except StoreDownError:
                 return
             except LedgerError as error:
@@ -134,7 +137,8 @@ class Checkpoints:
 
     @property
     def _unpublished(self) -> int:
-        return self._store.unpublished + self._follower.late_claims.stored
+        late = sum(claim.is_stored for claim in self._follower.late_claims)
+        return self._store.unpublished + late
 
     @property
     def _has_news(self) -> bool:

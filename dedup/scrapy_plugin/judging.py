@@ -32,7 +32,7 @@ from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import RequestOptions, request_options, urls_of
 from dedup.scrapy_plugin.reservations import Reservations
-from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState, ResponseStates
+from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.text import to_utf8
 from dedup.workers import ReadError
@@ -55,18 +55,18 @@ class Judge:
     detector: Detector
     reservations: Reservations
     summary: Summary
-    states: ResponseStates
     notices: Notices
     closing: Closing
     _began: float = field(default_factory=time)
     _items: RememberedItems = field(default_factory=RememberedItems)
 
-    async def of_page(self, item: Any, response: Response) -> Judgement:
+    async def of_page(self, item: Any, response: Response, state: ResponseState) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
 
-        The same one for all items of *response* that say the same and have the same scope.
+        The same one for all items of *response*, of *state*, that say the same and have the same
+        scope.
         """
-        state, options = self.states.of(response), request_options(response, self.notices)
+        options = request_options(response.request, self.notices)
         key = options.key or response.url
         try:
             judgement = await self._judge_page(item, state, response, options)
@@ -104,7 +104,7 @@ class Judge:
         is_judged = self.settings.enabled and options.is_on
         if not is_judged and not self.settings.fields:
             return Judgement(self.detector.skipped("switched_off"))
-        if reason := reason_not_to_read(response, limits.MAX_PAGE_BYTES):
+        if reason := reason_not_to_read(response):
             return Judgement(self.detector.skipped(reason))
         page = await self.pages.read(response)
         if not is_judged:
@@ -114,7 +114,7 @@ class Judge:
         known = scope, said.to_bytes()
         if known not in state.judgements:
             state.judgements[known] = await self._compare(
-                page, scope, said, state, response, options
+                page, scope, options.key or response.url, options, state, said
             )
         return state.judgements[known]
 
@@ -156,26 +156,32 @@ class Judge:
         self,
         page: Page,
         scope: str | None,
-        said: ItemValues,
-        state: ResponseState,
-        response: Response,
+        key: str,
         options: RequestOptions,
+        state: ResponseState | None = None,
+        said: ItemValues = NOTHING,
     ) -> Judgement:
+        """Return what an item is that has *key*; with the *state* of its page, if it goes with it.
+
+        Then it is what is *said* of it in words.
+        """
         if scope is None:
             return Judgement(self.detector.skipped("no_scope"), page)
-        of_page = storable(page.under(options.key or response.url, scope))
+        of_page = storable(page.under(key, scope))
         record = of_page._replace(item=said.to_bytes())
+        url = None if state and options.key else key
         verdict, claim, number = await self.reservations.of_page(
-            record, state, response, options, said
+            record, url, state, said, again=options.again
         )
         assert verdict
-        if not state.judgements:  # the page is met once, whatever items it has
+        if not (state and state.judgements):  # the page is met once, whatever items it has
             self.detector.learn_names(record)
-        if claim and claim not in state.claims:
-            state.claims.append(claim)
-            state.numbers.add(claim.number)
+        if claim and not (state and claim in state.claims):
+            if state:
+                state.claims.append(claim)
             self.summary.claim_begins(claim, record.key, page)
-        if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
+        is_said_again = verdict.kind is Kind.UNCHANGED and verdict.original == record.key
+        if state and is_said_again and number is not None:
             again = state.said.setdefault(with_digest(of_page), {})  # as its claim has it
             again.setdefault(number, []).append(record.item)
         differences = None
@@ -189,26 +195,21 @@ class Judge:
     async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
         response = item_state.state.response if item_state.state else None
-        options = request_options(response, self.notices)
+        options = request_options(response.request if response else None, self.notices)
         key = _url_of(item, response)
         value = _text_of(item, self.settings.item_field or "")
         size = 0 if value is None else len(to_utf8(value))
         try:
-            judgement = await self._judge_field(value, size, key, item, item_state, options)
+            judgement = await self._judge_field(value, size, key, item, options)
         except Exception as error:
             judgement = self._kept(error, key)
         judgement.key, judgement.size = key, size
+        item_state.claim = judgement.claim
         self._count(judgement)
         return judgement
 
     async def _judge_field(
-        self,
-        value: str | None,
-        size: int,
-        key: str,
-        item: Any,
-        item_state: ItemState,
-        options: RequestOptions,
+        self, value: str | None, size: int, key: str, item: Any, options: RequestOptions
     ) -> Judgement:
         """Raises ReadError."""
         if not options.is_on:
@@ -226,16 +227,7 @@ class Judge:
         language = page.language
         if self.settings.scope.needs_language and language is None:  # text does not declare it
             language = language_of_text(page.text or "")
-        scope = self._scope_of(item, key, language)
-        if scope is None:
-            return Judgement(self.detector.skipped("no_scope"), page)
-        record = page.under(key, scope)
-        verdict, claim, _ = await self.reservations.of_text(record, key, again=options.again)
-        assert verdict
-        if claim:
-            item_state.claim = claim
-            self.summary.claim_begins(claim, key, page)
-        return Judgement(verdict, page, record=record)
+        return await self._compare(page, self._scope_of(item, key, language), key, options)
 
     def _kept(self, error: Exception, key: str) -> Judgement:
         """Return a judgement that keeps an item, and tell of *error*, which is being handled.

@@ -4,31 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.http import Response
 
 from dedup.record import PageRecord
-from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.requests import is_plain_link, request_options
+from dedup.scrapy_plugin.requests import callback_of, is_plain_link, request_options
+from dedup.scrapy_plugin.response_state import PageLinks, ResponseState
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import ReadError
 
 _OWN_HOST = "page.invalid"
 _MOST_LINKS = 500_000
 """So many are kept, and pages among them: some 50 MB. Links of later pages are all followed."""
-
-
-@dataclass(slots=True, eq=False)
-class _PageLinks:
-    """What a page has led to so far; without a *record*, it is compared with no other."""
-
-    record: PageRecord | None
-    links: set[bytes] = field(default_factory=set)
-    """8 bytes each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,24 +35,21 @@ class Links:
     notices: Notices
     fingerprint: Callable[[Request], bytes]
     """Its results are equal for requests that ask for the same."""
-    _of_responses: WeakKeyDictionary[Response, _PageLinks] = field(
-        default_factory=WeakKeyDictionary
-    )
-    _by_text: dict[tuple[str, bytes | None], _PageLinks] = field(default_factory=dict)
+    _by_text: dict[tuple[str, bytes | None], PageLinks] = field(default_factory=dict)
     """The first page of each text whose callback has ended, by scope and digest."""
     _links_kept: int = 0
 
-    async def hold_back(self, request: Request, response: Response) -> bool:
-        """Return whether *request*, a link of *response*, is not to be followed.
+    async def hold_back(self, request: Request, response: Response, state: ResponseState) -> bool:
+        """Return whether *request*, a link of *response*, of *state*, is not to be followed.
 
         One that hands on a value is more than a link: the items that are made with it may differ.
         """
         # Nor is it known what is shown to whom.
         if not is_plain_link(request) or request.cookies:
             return False
-        page = self._of_responses.get(response)
+        page = state.links
         if page is None:
-            page = self._of_responses[response] = _PageLinks(await self._record_of(response))
+            page = state.links = PageLinks(await self._record_of(response))
         if page.record is None:
             return False
         link = self._link(request, response)
@@ -72,16 +59,16 @@ class Links:
         page.links.add(link)
         return False
 
-    def _is_same(self, record: PageRecord, original: _PageLinks) -> bool:
+    def _is_same(self, record: PageRecord, original: PageLinks) -> bool:
         assert original.record
         of_original = original.record.witness
         return self.settings.rule.objection(record.witness, of_original, is_exact=True) is None
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
-        if not (self.settings.enabled and request_options(response, self.notices).is_on):
+        if not (self.settings.enabled and request_options(response.request, self.notices).is_on):
             return None
-        if reason_not_to_read(response, limits.MAX_PAGE_BYTES):
+        if reason_not_to_read(response):
             return None
         try:
             page = await self.pages.read(response)
@@ -100,12 +87,12 @@ class Links:
         asked = Request(
             url.geturl(), method=request.method, headers=request.headers, meta=request.meta
         )
-        callback = getattr(request.callback, "__qualname__", "")
-        return blake2b(self.fingerprint(asked) + callback.encode(), digest_size=8).digest()
+        callback = callback_of(request).encode("utf-8", "replace")
+        return blake2b(self.fingerprint(asked) + callback, digest_size=8).digest()
 
-    def output_ends(self, response: Response, *, failed: bool) -> None:
-        """The output of the callback for *response* has ended; *failed*: with an exception."""
-        page = self._of_responses.get(response)
+    def output_ends(self, state: ResponseState) -> None:
+        """The output of the callback for the page of *state* has ended."""
+        page, failed = state.links, state.callback_has_failed
         if failed or page is None or page.record is None or self._links_kept >= _MOST_LINKS:
             return
         if self._by_text.setdefault((page.record.scope, page.record.digest), page) is page:

@@ -5,30 +5,33 @@ workers can soon read, and has them read where items are sure to come.
 """
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.plugin import Extension
+from dedup.scrapy_plugin.response_state import ResponseState
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-class SpiderMiddleware:
+class _Middleware:
+    def __init__(self, plugin: Extension) -> None:
+        self._plugin = plugin
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> Self:
+        return cls(Extension.of(crawler, cls.__name__))
+
+
+class SpiderMiddleware(_Middleware):
     """Gets a verdict on the page of every response with items, and notes it for the pipeline.
 
     It must be the outermost spider middleware: it remembers the identity of each item, so nothing
     may replace an item between here and the pipeline.
     """
-
-    def __init__(self, plugin: Extension) -> None:
-        self._plugin = plugin
-
-    @classmethod
-    def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
-        return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_input(self, response: Response) -> None:
         if canonicals := self._plugin.canonicals:
@@ -50,12 +53,12 @@ class SpiderMiddleware:
                     continue
                 if isinstance(output, Request):
                     state.leads_on = True  # also one of another middleware
-                    if await self._is_held_back(output, response):
+                    if await self._is_held_back(output, response, state):
                         continue
                 else:
                     judgement = None
                     if not plugin.settings.item_field:
-                        judgement = await plugin.judge.of_page(output, response)
+                        judgement = await plugin.judge.of_page(output, response, state)
                     self._request_ends(response)
                     plugin.states.item_leaves(output, state, judgement)
                 yield output
@@ -70,17 +73,19 @@ class SpiderMiddleware:
             plugin.judge.output_ends(state)
             state.output_ends(failed=failed)
             if plugin.links:
-                plugin.links.output_ends(response, failed=state.callback_has_failed)
+                plugin.links.output_ends(state)
             if response.request:
-                plugin.read_ahead.output_ends(response.request, response)
+                plugin.pages.output_ends(response.request, response)
             self._request_ends(response)
 
-    async def _is_held_back(self, request: Request, response: Response) -> bool:
+    async def _is_held_back(
+        self, request: Request, response: Response, state: ResponseState
+    ) -> bool:
         plugin = self._plugin
         try:
-            if plugin.saver and plugin.saver.hold_back(request, plugin.states.of(response)):
+            if plugin.saver and plugin.saver.hold_back(request, state):
                 return True
-            if plugin.links and await plugin.links.hold_back(request, response):
+            if plugin.links and await plugin.links.hold_back(request, response, state):
                 plugin.summary.count("links_held_back")
                 return True
         except Exception:
@@ -92,27 +97,20 @@ class SpiderMiddleware:
             canonicals.request_ends(response.request)
 
 
-class InnerSpiderMiddleware:
+class InnerSpiderMiddleware(_Middleware):
     """Sees whether a callback comes to its end.
 
     It must be the innermost spider middleware: if another one handles an exception of a callback,
     those outside of that see half of the output end like a whole one.
     """
 
-    def __init__(self, plugin: Extension) -> None:
-        self._states = plugin.states
-
-    @classmethod
-    def from_crawler(cls, crawler: "Crawler") -> "InnerSpiderMiddleware":
-        return cls(Extension.of(crawler, cls.__name__))
-
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._states.of(response).callback_has_failed = True
+        self._plugin.states.of(response).callback_has_failed = True
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        state = self._states.of(response)
+        state = self._plugin.states.of(response)
         state.unread_outputs += 1
         async for output in result:
             state.leads_on |= isinstance(output, Request)
@@ -121,20 +119,13 @@ class InnerSpiderMiddleware:
         state.unread_outputs -= 1
 
 
-class DownloaderMiddleware:
+class DownloaderMiddleware(_Middleware):
     """Delays responses while many pages wait to be read.
 
     A response that waits here still counts as one of the concurrent requests, so the download slows
     down by itself. If it waited later, Scrapy would start CONCURRENT_ITEMS tasks for it: 180 kB a
     page, however small the page is. So pages that will be needed are read here, too.
     """
-
-    def __init__(self, plugin: Extension) -> None:
-        self._plugin = plugin
-
-    @classmethod
-    def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
-        return cls(Extension.of(crawler, cls.__name__))
 
     def process_request(self, request: Request) -> None:
         if saver := self._plugin.saver:
@@ -145,10 +136,9 @@ class DownloaderMiddleware:
             canonicals.request_ends(request)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        await self._plugin.backlog.wait_for_room()
         answer: Request | Response = response
         if saver := self._plugin.saver:
             answer = saver.response_arrives(request, response)
         if isinstance(answer, Response):
-            await self._plugin.read_ahead.response_arrives(request, answer)
+            await self._plugin.pages.response_arrives(request, answer)
         return answer

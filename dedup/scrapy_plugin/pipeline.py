@@ -3,25 +3,20 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
 
 from dedup.detector import UNCHECKED
 from dedup.limits import shorten_url
 from dedup.logs import get_logger
-from dedup.record_field import MadeWith, to_field
+from dedup.record_field import to_field
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.canonicals import canonical_url
-from dedup.scrapy_plugin.exceptions import (
-    DuplicatePage,
-    ExactDuplicate,
-    NearDuplicate,
-    RepeatedPage,
-    UnchangedPage,
-)
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.plugin import Extension
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState
 from dedup.scrapy_plugin.settings import MARK_FIELD, DedupSettings
+from dedup.text import printable
 from dedup.workers import ReadError
 
 if TYPE_CHECKING:
@@ -31,6 +26,35 @@ logger = get_logger(__name__)
 
 _MOST_NAMED = 20
 """So many drops are named in the log, unless it is for those who look for a fault (DEBUG)."""
+
+
+class DuplicatePage(DropItem):
+    """The item's page, known as *key*, repeats one that was kept; *verdict* says which."""
+
+    def __init__(self, verdict: Verdict, key: str) -> None:
+        # That of a duplicate names the other page.
+        message = f"{verdict}" if verdict.is_duplicate else f"{verdict}: <{printable(key)}>"
+        super().__init__(message, log_level="DEBUG")  # Scrapy logs the whole item with it
+        self.verdict = verdict
+        self.key = key
+
+
+class ExactDuplicate(DuplicatePage):
+    """The item's main text is equal to that of a kept page."""
+
+
+class NearDuplicate(DuplicatePage):
+    """The item's main text is nearly that of a kept page."""
+
+
+class RepeatedPage(DuplicatePage):
+    """The item's page was met before in this crawl, under the same URL."""
+
+
+class UnchangedPage(DuplicatePage):
+    """The item's page was stored by an earlier crawl, with the same main text."""
+
+
 _REASONS = {
     Kind.EXACT: ExactDuplicate,
     Kind.NEAR: NearDuplicate,
@@ -50,8 +74,6 @@ class ItemPipeline:
     def __init__(self, plugin: Extension | None = None) -> None:
         self._plugin = plugin
         self._named = 0
-        settings = plugin.settings if plugin else None
-        self._made_with = settings.made_with if settings and settings.sketch_field else None
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
@@ -100,25 +122,16 @@ class ItemPipeline:
         verdict = judgement.verdict
         if reason := _reason_to_drop(judgement, settings):
             if plugin.dropped_file and verdict.kind is not Kind.UNCHANGED:
-                await self._fill(item, item_state, judgement, plugin)
+                await _fill(item, item_state, judgement, plugin)
                 record = judgement.record and to_field(judgement.record, settings.made_with)
                 plugin.dropped_file.add(item, judgement.key, verdict, record)
             plugin.summary.count("items/dropped")
             self._log_drop(judgement, settings, item_state.state)
             raise reason(verdict, judgement.key)
-        await self._fill(item, item_state, judgement, plugin)
+        await _fill(item, item_state, judgement, plugin)
         is_compared = verdict.kind is not Kind.SKIPPED
         if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
             _mark(item, verdict, plugin)
-
-    async def _fill(
-        self, item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
-    ) -> None:
-        field = plugin.settings.sketch_field
-        if field and self._made_with:
-            _fill_record(item, field, judgement, self._made_with, plugin)
-        if plugin.settings.fields:
-            await _fill_texts(item, item_state, judgement, plugin)
 
     def _log_drop(
         self, judgement: Judgement, settings: DedupSettings, state: ResponseState | None
@@ -153,9 +166,15 @@ def _level(settings: DedupSettings) -> int:
     return logging.getLevelNamesMapping()[settings.log_level]
 
 
-def _fill_record(
-    item: Any, field: str, judgement: Judgement, made_with: MadeWith, plugin: Extension
-) -> None:
+async def _fill(item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension) -> None:
+    if field := plugin.settings.sketch_field:
+        _fill_record(item, field, judgement, plugin)
+    if plugin.settings.fields:
+        await _fill_texts(item, item_state, judgement, plugin)
+
+
+def _fill_record(item: Any, field: str, judgement: Judgement, plugin: Extension) -> None:
+    made_with = plugin.settings.made_with
     record = to_field(judgement.record, made_with) if judgement.record else None
     there = get_field(item, field)
     if isinstance(there, dict) and there.get("made_with") == made_with._asdict():

@@ -16,7 +16,7 @@ from dedup.preference import CLEAN_URLS, canonical
 from dedup.record import PageRecord
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog
-from dedup.scrapy_plugin.bodies import BodyReader, ReadAhead
+from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing, StoreOutage
@@ -117,15 +117,12 @@ class Extension:
         self.feeds = Feeds(crawler, notices)
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
-        self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self.pages = BodyReader(self.pool, self.backlog, summary, states)
-        self.read_ahead = ReadAhead(self.pages, states)
+        backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
+        self.pages = BodyReader(self.pool, backlog, summary, states)
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
         self.canonicals = (
-            Canonicals(
-                crawler, notices, settings.rule, timeout=limits.WAIT_TIMEOUT, count=summary.count
-            )
+            Canonicals(crawler, notices, settings.rule)
             if believes and not settings.item_field
             else None
         )
@@ -137,13 +134,14 @@ class Extension:
             several_a_key=settings.item_field is not None,
             count=summary.count,
         )
-        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices)
+        spider = str(getattr(crawler.spider, "name", ""))
+        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices, spider)
         reservations = Reservations(
-            limits.WAIT_TIMEOUT, settings.prefer or CLEAN_URLS, detector, summary, notices,
-            self._join, outage, self.canonicals,
+            settings.prefer or CLEAN_URLS, detector, summary, notices, self.checkpoints.join,
+            outage, self.canonicals,
         )  # fmt: skip
         self.judge = Judge(
-            settings, self.pages, detector, reservations, summary, states, notices,
+            settings, self.pages, detector, reservations, summary, notices,
             Closing(crawler, settings.close_unchanged),
         )  # fmt: skip
         assert crawler.request_fingerprinter
@@ -172,10 +170,6 @@ class Extension:
         if self.summary.losses and len(self.detector):
             self.summary.losses.expect_past()
         self._is_read = True
-
-    async def _join(self) -> None:
-        assert self._crawler.spider
-        await self.checkpoints.join(self._crawler.spider.name)
 
     def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:
         """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""

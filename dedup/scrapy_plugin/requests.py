@@ -69,9 +69,8 @@ def callback_of(request: Request) -> str:
 
 def is_asked_again(request: Request) -> bool:
     """Return whether *request* is to be sent whatever is known."""
-    option = request.meta.get("dedup", True)
-    again = option is False or (isinstance(option, dict) and bool(option.keys() & {"again", "key"}))
-    return again or request.dont_filter
+    options = request_options(request)
+    return not options.is_on or options.again or bool(options.key) or request.dont_filter
 
 
 def urls_of(response: Response) -> set[str]:
@@ -97,17 +96,18 @@ class RequestOptions:
     key: str | None = None
 
 
-def request_options(response: Response | None, notices: Notices) -> RequestOptions:
-    """Return what the request of *response* asks for; *notices* is told of what is no option."""
-    value = response.meta.get("dedup", True) if response and response.request else True
+def request_options(request: Request | None, notices: Notices | None = None) -> RequestOptions:
+    """Return what *request* asks for; *notices* is told of what is no option."""
+    value = request.meta.get("dedup", True) if request else True
     if isinstance(value, bool):
         return RequestOptions(is_on=value)
     if isinstance(value, dict) and value.keys() <= {"again", "key"}:
         again, key = value.get("again", False), value.get("key")
         if isinstance(again, bool) and (key is None or (isinstance(key, str) and key)):
             return RequestOptions(again=again, key=key)
-    notices.tell_once(
-        'meta["dedup"] must be True, False or {"again": True or False, "key": a string}, got '
-        "%.200r; the page is judged like any other", value,
-    )  # fmt: skip
+    if notices:
+        notices.tell_once(
+            'meta["dedup"] must be True, False or {"again": True or False, "key": a string}, got '
+            "%.200r; the page is judged like any other", value,
+        )  # fmt: skip
     return RequestOptions()

@@ -2,28 +2,27 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic, perf_counter
 from weakref import WeakSet
 
 from scrapy.http import Response
 
 from dedup.claim import Claim
-from dedup.detector import Detector, OwnClaims, Reservation
+from dedup.detector import Detector, Reservation
+from dedup.evidence import Objection
 from dedup.item_values import NOTHING, ItemValues
 from dedup.limits import shorten_url
 from dedup.preference import Copy, Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.rule import Kind
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.canonicals import (
-    Canonicals,
-    other_canonical,
-    without_names,
-)
+from dedup.scrapy_plugin.canonicals import Canonicals, other_canonical
 from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.requests import RequestOptions, urls_of
+from dedup.scrapy_plugin.requests import urls_of
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.stores import LedgerError, StoreDownError
 
@@ -42,8 +41,6 @@ class Reservations:
     These are near pages that are being stored, and the page that it names as its canonical one.
     """
 
-    timeout: float
-    """Seconds that a page waits."""
     preference: Preference
     detector: Detector
     summary: Summary
@@ -61,30 +58,31 @@ class Reservations:
     async def of_page(
         self,
         record: PageRecord,
-        state: ResponseState,
-        response: Response,
-        options: RequestOptions,
-        said: ItemValues,
+        url: str | None,
+        state: ResponseState | None = None,
+        said: ItemValues = NOTHING,
+        *,
+        again: bool,
     ) -> Reservation:
-        """Return the verdict on an item of *response*, and if it is new, the claim on its page.
+        """Return the verdict on an item, by its page or field, and if it is new, the claim on that.
 
-        *said*: what the item says, in words.
+        *url*: its own, unless it is known by something else. *state*: that of its page, if the item
+        goes with it; *said*: what the item then says, in words. *again*: it is stored in any case.
         """
-        again = options.again
-        if options.key:  # which is no URL
-            return self._counted(await self._reserve(record, state, said, again=again))
-        canonical = other_canonical(response) if self.canonicals else None
-        # Later items of the page do not wait: others may wait for the first ones.
-        if canonical and not (again or state.is_judged):
-            await self._wait_for(canonical, response, record)
-        until = monotonic() + self.timeout
-        reservation = await self._reserve(record, state, said, again=again, until=until)
-        if canonical and reservation.claim not in state.claims:
-            reservation = await self._by_own_word(
-                reservation, record, canonical, state, said, until
-            )
-        self._note(reservation, response, canonical)
-        return await self._with_preferred(reservation, Copy(response.url, canonical))
+        response, canonical, believes = state and state.response, None, None
+        if self.canonicals and state and response and url:
+            canonical = other_canonical(response)
+            if canonical:  # the title of a copy by its own word is no objection
+                believes = partial(self.canonicals.copies.believe, record, canonical)
+            # Later items of the page do not wait: others may wait for the first ones.
+            if canonical and not (again or state.is_judged):
+                await self._wait_for(canonical, response, record)
+        reservation = await self._reserve(record, state, said, believes, again=again)
+        if url is None:
+            return reservation
+        if response:
+            self._note(reservation, response, canonical)
+        return await self._with_preferred(reservation, Copy(url, canonical))
 
     def _note(self, reservation: Reservation, response: Response, canonical: str | None) -> None:
         """Take note of where the page of *response* is stored, and of what it names *canonical*."""
@@ -96,48 +94,15 @@ class Reservations:
         if claim and canonical and len(self._named) < _MOST_KNOWN:
             self._named[claim.number] = canonical
 
-    async def _by_own_word(
-        self,
-        reservation: Reservation,
-        record: PageRecord,
-        canonical: str,
-        state: ResponseState,
-        said: ItemValues,
-        until: float,
-    ) -> Reservation:
-        """Return what is said of a page that names *canonical*, though it has another title.
-
-        The title of a page that says itself of which page it is a copy is no objection. It gives
-        way only to that one, and only when that is stored.
-        """
-        assert self.canonicals
-        verdict, claim, _ = reservation
-        copies = self.canonicals.copies
-        if not (verdict and claim and copies.believe(verdict, record, canonical)):
-            return reservation
-        self.detector.release(claim)
-        nameless = without_names(record, said.names)
-        believed = await self._reserve(nameless, state, again=False, until=until)
-        again = believed.verdict
-        if again and again.is_duplicate and again.original == verdict.original:
-            return believed
-        if believed.claim:
-            self.detector.release(believed.claim)
-        return await self._reserve(record, state, said, again=False, until=until)
-
-    async def of_text(self, record: PageRecord, url: str, *, again: bool) -> Reservation:
-        """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
-        return await self._with_preferred(await self._reserve(record, again=again), Copy(url))
-
     async def _with_preferred(self, reservation: Reservation, page: Copy) -> Reservation:
         """Return *reservation* of *page*, whose verdict says so if that has a better URL.
 
         The best of such URLs is noted: later crawls that meet the same content under it take it for
         unchanged.
         """
-        verdict, _, number = self._counted(reservation)
+        verdict, _, number = reservation
         preference, store = self.preference, self.detector.store
-        if not (verdict and verdict.is_duplicate and verdict.original and preference):
+        if not (preference and verdict and verdict.is_duplicate and verdict.original):
             return reservation
         if number is None:
             return reservation
@@ -169,27 +134,26 @@ class Reservations:
     async def _reserve(
         self,
         record: PageRecord,
-        state: ResponseState | None = None,
-        said: ItemValues = NOTHING,
+        state: ResponseState | None,
+        said: ItemValues,
+        believes: Callable[[Objection, str], bool] | None,
         *,
         again: bool,
-        until: float | None = None,
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it, until *until*, a time of
-        `monotonic`, by default that of the setting from now on. A page waits only for claims that
-        are older than its own, so nobody waits in a circle.
+        While a near page is being stored, wait for what becomes of it, until the timeout. A page
+        waits only for claims that are older than its own, so nobody waits in a circle.
         """
-        until = monotonic() + self.timeout if until is None else until
-        own = state.own_claims(record.scope) if state else OwnClaims()
+        until = monotonic() + limits.WAIT_TIMEOUT
         while True:
             try:
                 await self.join()
                 start = perf_counter()
                 reservation = await self.detector.reserve(
-                    record, again=again, own_names=lambda: said.names, own=own
-                )
+                    record, again=again, own_names=said.names, believes=believes,
+                    own=state.claims if state else (),
+                )  # fmt: skip
             except StoreDownError as error:
                 self.outage.begin(error)
                 return self.detector.unchecked(record)
@@ -203,20 +167,26 @@ class Reservations:
                 return reservation
             assert reservation.claim
             claim, left = reservation.claim, until - monotonic()
-            if left <= 0 or claim in self._given_up:
-                self._given_up.add(claim)
-                claim.put_off()
-                return Reservation(self.detector.skipped(_UNRESOLVED))
-            if claim.is_put_off:
-                self.notices.tell_once(_OPEN_BATCHES)
-                return Reservation(self.detector.skipped("open_batch"))
-            if state and state.holds_older(claim):
-                return Reservation(self.detector.skipped(_UNRESOLVED))
-            self.summary.count("claims/waited")
-            await wait_for_call(left, claim.when_ended)
+            reason = self._reason_to_give_up(claim, left, state)
+            if not reason:
+                self.summary.count("claims/waited")
+                await wait_for_call(left, claim.when_ended)
+            elif believes:
+                believes = None  # it is what its own title makes it
+            else:
+                if reason == _UNRESOLVED:
+                    self.summary.count("claims/unresolved")
+                return Reservation(self.detector.skipped(reason))
 
-    def _counted(self, reservation: Reservation) -> Reservation:
-        """Return *reservation*, which is the last one of a page, and count it if it is open."""
-        if reservation.verdict and reservation.verdict.reason == _UNRESOLVED:
-            self.summary.count("claims/unresolved")
-        return reservation
+    def _reason_to_give_up(
+        self, claim: Claim, left: float, state: ResponseState | None
+    ) -> str | None:
+        """Return why a page of *state* waits no longer for *claim*, with *left* seconds to go."""
+        if left <= 0 or claim in self._given_up:
+            self._given_up.add(claim)
+            claim.put_off()
+            return _UNRESOLVED
+        if claim.is_put_off:
+            self.notices.tell_once(_OPEN_BATCHES)
+            return "open_batch"
+        return _UNRESOLVED if state and state.holds_older(claim) else None

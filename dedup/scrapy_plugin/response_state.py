@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 from scrapy.http import Response
 
 from dedup.claim import Claim
-from dedup.detector import OwnClaims
 from dedup.item_values import PageOfItem
 from dedup.page import Page
 from dedup.record import PageRecord
@@ -44,6 +43,15 @@ class Judgement:
     """The bytes of what was judged."""
     differences: Differences | None = None
     """What the item says and no stored one does, though its page repeats that of one."""
+
+
+@dataclass(slots=True, eq=False)
+class PageLinks:
+    """What a page has led to so far; without a *record*, it is compared with no other."""
+
+    record: PageRecord | None
+    links: set[bytes] = field(default_factory=set)
+    """8 bytes each."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -82,8 +90,7 @@ class ResponseState:
     item_states: "set[ItemState]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
-    numbers: set[int] = field(default_factory=set)
-    """Those of all claims that it had."""
+    """All that were made for it, also those that have ended."""
     open_outputs: int = 0
     unread_outputs: int = 0
     """Outputs of its callback that nobody has read to their ends, as far as that is known."""
@@ -96,6 +103,8 @@ class ResponseState:
     """Of its items: the verdict, if they were recognised, and whether they are stored."""
     leads_on: bool = False
     """Whether its callback has yielded a request."""
+    links: PageLinks | None = None
+    """Where links of duplicates are not followed: what it has led to."""
     new_leads: list[frozenset[Any]] | None = field(default_factory=list)
     """Of each request that leads to a new URL, the parts of URLs without which it would not;
     ``None`` if a request is no plain link."""
@@ -107,11 +116,6 @@ class ResponseState:
     def response(self) -> Response | None:
         """The response, while somebody else has it."""
         return self.of()
-
-    def own_claims(self, scope: str) -> OwnClaims:
-        """Return the open claim of the page in *scope*, if it has one, and the numbers of all."""
-        of_scope = (one for one in self.claims if one.is_open and one.record.scope == scope)
-        return OwnClaims(next(of_scope, None), self.numbers)
 
     def holds_older(self, claim: Claim) -> bool:
         """Return whether the page has an open claim that is older than *claim*.
@@ -161,8 +165,7 @@ class ResponseState:
             if judgement.claim and judgement.record:
                 stored.setdefault(judgement.claim, set()).add(judgement.record.item)
         said, self.said = self.said, {}
-        claims, self.claims = self.claims, []
-        for claim in claims:
+        for claim in [one for one in self.claims if one.is_open]:
             if claim in stored:
                 of_page = claim.record._replace(item=b"")
                 again = said.pop(of_page, {})
@@ -229,10 +232,6 @@ class ResponseStates:
             state = self._states[response] = ResponseState(ref(response), self)
         return state
 
-    def known(self, response: Any) -> ResponseState | None:
-        """Return the state of *response* if it has begun; ``None`` for what is no response, too."""
-        return self._states.get(response) if isinstance(response, Response) else None
-
     def item_leaves(self, item: Any, state: ResponseState, judgement: Judgement | None) -> None:
         """*item* leaves for the pipelines, with what was said of it or its page."""
         item_state = ItemState(item, state, judgement)
@@ -261,7 +260,8 @@ class ResponseStates:
 
         If it is stored, it is with *batches* of feeds.
         """
-        state, item_state, judgement = self.known(response), self._passing.get(), None
+        state = self._states.get(response) if isinstance(response, Response) else None
+        item_state, judgement = self._passing.get(), None
         if item_state and not item_state.has_ended and item_state.state in (None, state):
             item_state.has_ended = True
             judgement = item_state.judgement

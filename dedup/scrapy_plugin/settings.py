@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -211,7 +211,7 @@ class DedupSettings:
         """What stored sketches depend on: a ledger is for crawls with an equal one."""
         return {**self.method.identity, **self._identity_of_texts}
 
-    @property
+    @cached_property
     def made_with(self) -> MadeWith:
         """What the records in the fields of items depend on: as much as those in a ledger."""
         return MadeWith.of(self.method, self._identity_of_texts)

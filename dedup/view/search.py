@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TypeAlias
 
 from dedup.evidence import KnownNames, Names, Objection, Witness, segments_of
 from dedup.index.base import Match, PageFilter
@@ -11,8 +10,6 @@ from dedup.rule import MOST_OBJECTIONS, Rule
 from dedup.scopes import host
 from dedup.view.page_table import PageTable
 
-OwnNames: TypeAlias = Callable[[], Mapping[bytes, bytes]]
-"""Returns which values of an item are its page's title or headline, and their marks."""
 _COST_OF_ITEM = 0.5
 """To compare an item takes so much of what it takes to ask for the evidence of a page."""
 
@@ -32,11 +29,12 @@ class Search:
         record: PageRecord,
         *,
         finds_parts: bool,
-        own_names: OwnNames = dict,
+        own_names: Mapping[bytes, bytes] = {},
         counts: PageFilter = lambda number: True,
     ) -> None:
         """Create it for a *record*; *finds_parts*: of the method by which pages are near.
 
+        *own_names*: which values of its item are the page's title or headline, and their marks.
         *counts* says of a page whether it is considered.
         """
         self._rule = rule
@@ -129,7 +127,7 @@ class Search:
             return True
         if not self._has_headline_of(original):
             return False
-        names = self._own_names()
+        names = self._own_names
         others = self._keys.difference(names).union(names.values())
         return bool(names) and self._pages.says_all(number, others)
 

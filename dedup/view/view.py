@@ -1,6 +1,6 @@
 """The view: what a process knows of all stored pages, in memory, to look at."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from dedup.scopes import host
 from dedup.search import Loader
 from dedup.view.indexes import EqualPages, ScopeIndex
 from dedup.view.page_table import PageTable
-from dedup.view.search import OwnNames, Search
+from dedup.view.search import Search
 
 
 class Look(NamedTuple):
@@ -69,13 +69,13 @@ class View:
         record: PageRecord,
         apart_from: Container[int] = (),
         older_than: float = inf,
-        own_names: OwnNames = dict,
+        own_names: Mapping[bytes, bytes] = {},
     ) -> Look:
         """Return what *record* is among the stored pages.
 
         Pages with the numbers *apart_from* do not count, nor open claims that are not *older_than*
-        one. *own_names* returns which values of its item are the page's title or headline, and
-        their marks.
+        one. *own_names*: which values of its item are the page's title or headline, and their
+        marks.
         """
         search = self._search(
             record,

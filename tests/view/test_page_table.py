@@ -13,7 +13,7 @@ from record_columns import columns_of
 
 from dedup.arrays import Packed
 from dedup.claim import Claim
-from dedup.detector import Detector, OwnClaims
+from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.methods import SimHash
 from dedup.methods.exact import Exact
@@ -316,8 +316,7 @@ def test_the_items_of_a_page_take_time_by_their_number(is_new):
         other = [page(2, row(number)) for number in range(rows)]
         start, claim = process_time(), None
         for record in records:
-            own = OwnClaims(claim, frozenset([claim.number]) if claim else frozenset())
-            claim = finished(detector.reserve(record, own=own)).claim
+            claim = finished(detector.reserve(record, own=[claim] if claim else [])).claim
         if not is_new:
             detector.commit(claim)
             kinds = {detector.judge(record).kind for record in other}

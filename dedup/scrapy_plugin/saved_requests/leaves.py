@@ -27,7 +27,7 @@ from dedup.scrapy_plugin.requests import (
     is_plain_link,
 )
 from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, is_a_test
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, is_a_test
 from dedup.scrapy_plugin.setting_values import Revisits
 from dedup.stores.sqlite import SqliteStore
 from dedup.stores.visits import Leaf, UrlRule
@@ -63,7 +63,6 @@ class Leaves:
         revisits: Revisits,
         store: SqliteStore,
         put_off: PutOffRequests,
-        savings: Savings,
         page_is_unchanged: Callable[[str], object],
     ) -> None:
         """Create it; *page_is_unchanged* is called with the URL of each page answered by 304."""
@@ -72,7 +71,6 @@ class Leaves:
         self._revisits = revisits
         self._store = store
         self._put_off = put_off
-        self._savings = savings
         self._page_is_unchanged = page_is_unchanged
         self._spider = str(getattr(crawler.spider, "name", ""))
         self._since = 0.0
@@ -109,7 +107,7 @@ class Leaves:
         """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
         if self._revisits.mode != "skip" or self._leaf(request) is None:
             return False
-        self._savings.request_is_saved(request, "leaf")
+        self._put_off.savings.request_is_saved(request, "leaf")
         return True
 
     def ask(self, request: Request) -> None:
@@ -143,7 +141,7 @@ class Leaves:
         if name not in self._hosts_tested or is_a_test(request.url, self._store.run):
             self._hosts_tested.add(name)
             self._tested.add(key)
-            self._savings.requests_are_tests(NOT_MODIFIED)
+            self._put_off.savings.count(f"saved_requests/tests/{NOT_MODIFIED}")
             return whole
         if name in self._distrusted or not self._put_off.add(whole, _reason(name), "not_modified"):
             self._tested.add(key)
@@ -189,7 +187,7 @@ class Leaves:
             return
         self._distrusted.add(name)
         self._store.note_url_rule(UrlRule(NOT_MODIFIED, name, "", tests=1, broken=1))
-        self._savings.rule_breaks(NOT_MODIFIED)
+        self._put_off.savings.count(f"saved_requests/contradictions/{NOT_MODIFIED}")
         sent = len(self._put_off.send(_reason(name)))
         logger.warning(
             "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "

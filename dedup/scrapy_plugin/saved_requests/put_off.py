@@ -59,8 +59,8 @@ class Savings:
     """
 
     def __init__(self, count: Callable[..., object]) -> None:
-        """Create it; *count* is called with the names of counters."""
-        self._count = count
+        self.count = count
+        """Is called with the names of counters."""
         self._bytes: defaultdict[str, Quantiles] = defaultdict(Quantiles)
         self._seconds: defaultdict[str, Quantiles] = defaultdict(Quantiles)
         self._saved: Counter[tuple[str, str]] = Counter()
@@ -81,16 +81,8 @@ class Savings:
         name = host(request.url)
         if self._saved[name, reason] + number < 0:  # it was saved before the job was interrupted
             return
-        self._count(f"saved_requests/{reason}", number)
+        self.count(f"saved_requests/{reason}", number)
         self._saved[name, reason] += number
-
-    def requests_are_tests(self, what: str, number: int = 1) -> None:
-        """Count requests that were sent, though they need not be, to test *what* is believed."""
-        self._count(f"saved_requests/tests/{what}", number)
-
-    def rule_breaks(self, what: str) -> None:
-        """Count that a test has contradicted *what* was believed."""
-        self._count(f"saved_requests/contradictions/{what}")
 
     def figures(self) -> dict[str, Any]:
         """Return how many requests were saved, by reason, and about how many bytes and seconds."""
@@ -115,9 +107,10 @@ class PutOffRequests:
     In the folder of a job, so that they outlive the process, else in a temporary file.
     """
 
-    def __init__(self, crawler: "Crawler", job: str | None, savings: Savings) -> None:
+    def __init__(self, crawler: "Crawler", job: str | None, count: Callable[..., object]) -> None:
+        """Create it; *count* is called with the names of counters."""
         self._crawler = crawler
-        self._savings = savings
+        self.savings = Savings(count)
         self._path = Path(job, _IN_A_JOB) if job else None
         self._has_new = True
 
@@ -160,7 +153,7 @@ class PutOffRequests:
             )
         except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
             return False
-        self._savings.request_is_saved(request, saved)
+        self.savings.request_is_saved(request, saved)
         self._has_new = True
         return True
 
@@ -212,7 +205,7 @@ class PutOffRequests:
             request = request_from_dict(pickle.loads(data), spider=spider)
             engine.crawl(request.replace(dont_filter=True))  # it was asked for before
             self._file.execute("DELETE FROM put_off WHERE id = ?", (number,))
-            self._savings.request_is_saved(request, saved, -1)
+            self.savings.request_is_saved(request, saved, -1)
             sent.append(Sent(reason, url))
         return sent
 

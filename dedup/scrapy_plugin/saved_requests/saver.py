@@ -12,7 +12,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import note_link
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.leaves import NOT_MODIFIED, Leaves
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.url_rules import UrlRules
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import SqliteStore, Store
@@ -38,18 +38,15 @@ class RequestSaver:
         self._summary = summary
         self._leaves: Leaves | None = None
         self._rules: UrlRules | None = None
-        savings = self._savings = Savings(summary.count)
-        put_off = self._put_off = PutOffRequests(crawler, settings.job, savings)
+        put_off = self._put_off = PutOffRequests(crawler, settings.job, summary.count)
         known = []
         if isinstance(store, SqliteStore):
             store.remember_requests()
             known = [rule for rule in store.url_rules() if rule.kind != NOT_MODIFIED]
             if settings.revisits.need_leaves:
-                self._leaves = Leaves(
-                    crawler, settings.revisits, store, put_off, savings, page_is_unchanged
-                )
+                self._leaves = Leaves(crawler, settings.revisits, store, put_off, page_is_unchanged)
         if settings.skip_urls:
-            rules = self._rules = UrlRules(store, put_off, savings, known)
+            rules = self._rules = UrlRules(store, put_off, known)
             crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         summary.saved_requests = self.figures
 
@@ -75,7 +72,7 @@ class RequestSaver:
 
     def response_arrives(self, request: Request, response: Response) -> Request | Response:
         """Return *response*, or what takes its place."""
-        self._savings.response_arrives(request, response)
+        self._put_off.savings.response_arrives(request, response)
         return self._leaves.answer(request, response) if self._leaves else response
 
     def page_settles(self, state: ResponseState, failed: bool) -> None:
@@ -95,7 +92,7 @@ class RequestSaver:
             for what in ("spared", "tests", "broken"):
                 name = f"url_rules/{rule['host']} {rule['name']}/{what}"
                 self._summary.count(name, int(rule[what]))
-        return {**self._savings.figures(), "rules": rules}
+        return {**self._put_off.savings.figures(), "rules": rules}
 
     def close(self, reason: str) -> None:
         """Forget what was put off, unless the crawl may go on after the *reason* of its end."""

@@ -24,7 +24,7 @@ from dedup.scrapy_plugin.requests import (
     is_plain_link,
 )
 from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Savings, Sent, is_a_test
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Sent, is_a_test
 from dedup.stores.base import Store
 from dedup.stores.visits import UrlRule
 from dedup.url_advice.urls import Part, Url, parts_of, without
@@ -73,13 +73,10 @@ class UrlRules:
     In memory: 16 bytes for each URL and part of it, and what sets add to that.
     """
 
-    def __init__(
-        self, store: Store, put_off: PutOffRequests, savings: Savings, known: list[UrlRule]
-    ) -> None:
+    def __init__(self, store: Store, put_off: PutOffRequests, known: list[UrlRule]) -> None:
         """Create it; *known* are the rules of earlier crawls."""
         self._store = store
         self._put_off = put_off
-        self._savings = savings
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
         self._examples: dict[Part, list[str]] = {}
         self._tests: Counter[Part] = Counter()
@@ -200,7 +197,7 @@ class UrlRules:
     def _note_tests(self, part: Part, number: int) -> None:
         self._tests[part] += number
         self._change(part, tests=number)
-        self._savings.requests_are_tests("url-rule", number)
+        self._put_off.savings.count("saved_requests/tests/url-rule", number)
 
     def _is_active(self, part: Part) -> bool:
         rule = self._rules.get(part)
@@ -225,7 +222,7 @@ class UrlRules:
         sent = len(self._send(part))
         if not (was_active or sent):
             return
-        self._savings.rule_breaks("url-rule")
+        self._put_off.savings.count("saved_requests/contradictions/url-rule")
         logger.warning(
             "The %s %r of URLs on %s changes the content after all, here <%s>: %d requests that "
             "were not sent for it are sent now", part.kind, part.name, part.host, url, sent,
