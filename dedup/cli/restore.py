@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from urllib.parse import unquote
 
 from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
-from dedup.stores.edit import restoring
+from dedup.stores.edit import Restoration, restoring
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 from dedup.units import count_of
@@ -109,7 +109,7 @@ def _ends_torn(output: BinaryIO) -> bool:
 class _Restore:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._ledger: Any = None
+        self._ledger: Restoration | None = None
         self._items = 0
         self._verdicts: Counter[str] = Counter()
         self._groups: set[str | None] = set()
@@ -124,7 +124,7 @@ class _Restore:
         with LedgerReader(path) as reader:
             method = reader.method
         names = ", ".join(path.name for path in self._options.dropped)
-        self._ledger = stack.enter_context(restoring(path, lambda _identity: method, names))
+        self._ledger = stack.enter_context(restoring(path, method, names))
 
     def choose(self) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once; the ledger learns of their pages."""
@@ -138,7 +138,7 @@ class _Restore:
                     continue
                 if self._is_repeated(dropped):
                     self._left_out["they are equal to another one"] += 1
-                elif self._ledger and self._is_stored(dropped):
+                elif self._ledger and self._is_stored(dropped, self._ledger):
                     self._left_out[f"{self._options.ledger} has their pages as stored"] += 1
                 else:
                     self._verdicts[dropped.verdict] += 1
@@ -165,17 +165,16 @@ class _Restore:
         self._seen.add(digest)
         return is_there
 
-    def _is_stored(self, dropped: DroppedItem) -> bool:
-        """Return whether the ledger has the page of *dropped* as stored; else have it know that."""
-        restoration, read = self._ledger
-        record = read(dropped.record)
+    def _is_stored(self, dropped: DroppedItem, ledger: Restoration) -> bool:
+        """Return whether *ledger* has the page of *dropped* as stored; else have it know that."""
+        record = ledger.read(dropped.record)
         if not isinstance(record, FieldRecord):
             self._unknown_to_ledger += 1
             self._first_unknown = self._first_unknown or f"{dropped.url}: {record}"
             return False
-        if restoration.has(record):
+        if ledger.has(record):
             return True
-        restoration.add(record)
+        ledger.add(record)
         return False
 
     def describe(self) -> Iterator[str]:

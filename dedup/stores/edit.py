@@ -321,12 +321,24 @@ class _Pages:
 class Restoration:
     """Writes restored pages into a ledger, as stored by a crawl of their own."""
 
-    def __init__(self, file: sqlite3.Connection, method: Method, name: str) -> None:
+    def __init__(
+        self, file: sqlite3.Connection, identity: Mapping[str, Any], method: Method, name: str
+    ) -> None:
         self._file = file
         self._pages = _Pages(file, method)
+        own, others = parts_of_identity(identity)
+        self._reader = FieldReader(method, own)
+        self._made_with = MadeWith(method.name, digest_of_identity(own), **others)
         self._name = name
         self._at = time()
         self._crawl = 0
+
+    def read(self, values: Any) -> FieldRecord | ValueError:
+        """Return the record of a dropped item, or why it is of no use for this ledger."""
+        [found] = self._reader.read([values])
+        if isinstance(found, FieldRecord) and found.made_with != self._made_with:
+            return ValueError("its page was judged with another extractor, field or scope")
+        return found
 
     def has(self, found: FieldRecord) -> bool:
         """Return whether a crawl has stored that page, text and item, even if another one since."""
@@ -351,16 +363,13 @@ class Restoration:
 
 @contextmanager
 def restoring(
-    path: str | os.PathLike[str],
-    method_of: Callable[[dict[str, Any]], Method | None],
-    name: str,
-) -> Iterator[tuple[Restoration, Callable[[Any], FieldRecord | ValueError]]]:
+    path: str | os.PathLike[str], method: Method | None, name: str
+) -> Iterator[Restoration]:
     """Lock the ledger at *path*, and write what the block adds when it ends without an error.
 
-    Yields what adds pages, and what reads the record of a dropped item for this ledger.
-    *method_of* makes the method of the ledger of its identity, ``None`` if it cannot; *name* stands
-    for the spider in the list of crawls. Raises LedgerError if the ledger is in use, damaged or of
-    an unknown method, OSError if it is missing.
+    *method* is that of the ledger, ``None`` if it is none of ours; *name* stands for the spider in
+    the list of crawls. Raises LedgerError if the ledger is in use, damaged or of an unknown method,
+    OSError if it is missing.
     """
     ledger = LedgerFile(path)
     if not ledger.path.is_file():
@@ -368,20 +377,9 @@ def restoring(
     with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:
         tables.end_sharing(file)
         identity = ledger.identity(file)
-        method = method_of(identity)
         if method is None:
             raise LedgerError(
                 f"{path} is of a method that is none of scrapy-dedup, or of another version of it "
                 f"({identity.get('method')!r}): its sketches cannot be checked"
             )
-        own, others = parts_of_identity(identity)
-        made_with = MadeWith(method.name, digest_of_identity(own), **others)
-        reader = FieldReader(method, own)
-
-        def read(values: Any) -> FieldRecord | ValueError:
-            [found] = reader.read([values])
-            if isinstance(found, FieldRecord) and found.made_with != made_with:
-                return ValueError("its page was judged with another extractor, field or scope")
-            return found
-
-        yield Restoration(file, method, name), read
+        yield Restoration(file, identity, method, name)

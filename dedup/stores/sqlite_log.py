@@ -108,9 +108,9 @@ class SqliteLog(Log):
                 run = sqlite_tables.run_of_those_who_share(file, now) or tables.new_run(file)
                 position = last
             before, turn = sqlite_tables.crawl_and_turn(file, member.owner)
-            file.execute("DELETE FROM crawls WHERE id = ?", (before,))  # whose answer did not come
+            # If the answer to an earlier request did not come, this one takes its place.
             crawl = tables.insert_crawl(
-                file, member.spider, job, run=run, position=position, started=now
+                file, member.spider, job, run=run, position=position, started=now, number=before
             )
             row = member.owner, crawl, now + self.lease, turn, last
             file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)

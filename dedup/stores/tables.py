@@ -104,17 +104,22 @@ def insert_crawl(
     run: int | None = None,
     position: int = 0,
     started: float | None = None,
+    number: int | None = None,
 ) -> int:
     """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number.
 
     *run*: by default a new one, all of which is its own; else pages with numbers up to *position*
-    were stored before. *started*: by default now.
+    were stored before. *started*: by default now. *number*: of the crawl whose place it takes, if
+    any.
     """
     run = new_run(file) if run is None else run
     row = file.execute(
-        "INSERT INTO crawls (run, position, spider, job, started) VALUES (?, ?, ?, ?, ?)",
-        (run, position, storable(shorten(spider)), job, time() if started is None else started),
-    )
+        "REPLACE INTO crawls (id, run, position, spider, job, started) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            number, run, position, storable(shorten(spider)), job,
+            time() if started is None else started,
+        ),
+    )  # fmt: skip
     return row.lastrowid or 0
 
 

@@ -119,12 +119,6 @@ def test_reprints_that_name_their_original_give_way_to_it_whatever_their_title(o
     assert report["objections"] == {}
 
 
-def test_two_articles_on_one_topic_both_survive(outcome: Any):
-    stored, _, _, contents, _ = outcome
-    kept = {contents[item["url"]] for item in stored}
-    assert {"bridge-reopens", "bridge-masons", "corridor-bridge", "bridge-carpenters"} <= kept
-
-
 def test_empty_pages_are_kept_and_what_is_not_html_is_new(outcome: Any):
     stored, _, stats, _, _ = outcome
     without_text = {item["url"].rpartition("/")[2] for item in stored if not item["text"]}

@@ -3,35 +3,25 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from time import monotonic
 from typing import Any
 
 import pytest
 from cases import sampled
-from crawls import crawl_site, fill, known_site, remembered, urls_in
+from crawls import crawl_site, fill, remembered, urls_in
 from texts import article, page
 from web import served
-
-from dedup.stores import LedgerError
 
 PROJECT = Path(__file__).parents[2]
 BENCHMARKS = PROJECT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
-from oracle.crawling import Crawl, prepared  # noqa: E402
-from oracle.scenarios import SCENARIOS, SETTINGS, Scenario  # noqa: E402
-from oracle.site import plain  # noqa: E402
-from oracle.site import served as served_contents  # noqa: E402
+from oracle.scenarios import SCENARIOS  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
-CONTENTS = 30
 LONGEST_OF_ALL_ROUNDS = 580
 Rounds = dict[str, list[dict[str, Any]]]
 PLAYED = sampled(SCENARIOS, "formats", "compressed")
@@ -70,18 +60,6 @@ def test_no_content_is_lost_whatever_happens_to_the_crawl(rounds: Rounds, scenar
     assert one["counts"]["items"] >= one["counts"]["contents"] > 0
 
 
-@contextmanager
-def disturbed_crawl(folder: Path, **settings: Any) -> Iterator[Crawl]:
-    """A crawl of contents that are on three pages each, with checkpoints every 0.2 seconds."""
-    settings = {**SETTINGS, "DEDUP_WORKERS": 0, "CHECKPOINT_INTERVAL": 0.2, **settings}
-    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings)
-    with (
-        served_contents(scenario.contents) as server,
-        prepared(scenario, server, folder) as crawl,
-    ):
-        yield crawl
-
-
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
 
 
@@ -113,37 +91,6 @@ def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path)
     assert len(remembered(ledger)) == 12
 
 
-def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(small_disk: Path):
-    with known_site(SITE, small_disk) as site:
-        site.crawl("/1")
-        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-        with pytest.raises(
-            (LedgerError, OSError, ValueError), match=r"[Rr]ead-only|readonly|cannot"
-        ):
-            site.crawl("/1")
-        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-    assert remembered(site.ledger) == ["/1"]
-
-
-@pytest.mark.slow
-def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_path: Path):
-    """What a killed crawl had stored is gone with its feed, and so must be that it had."""
-    found: dict[str, list[str]] = {}
-    with disturbed_crawl(tmp_path, DOWNLOAD_DELAY=0.03) as crawl:
-        process = crawl.start()
-        deadline = monotonic() + 60
-        while len(crawl.named_items()) < 6 and process.is_alive() and monotonic() < deadline:
-            process.join(0.02)
-        os.kill(process.pid or 0, signal.SIGKILL)
-        crawl.end(process)
-        assert Path(f"{crawl.ledger}-wal").stat().st_size > 0
-        for path in (crawl.ledger, *crawl.paths()):
-            path.unlink()
-        crawl.finish(found)
-        assert len({unit for _, unit in crawl.stored()["jsonl"]}) == CONTENTS
-    assert found == {}
-
-
 TEMPORARY_FILES = """
 import json, sys
 from crawls import crawl_paths, fill
@@ -151,7 +98,7 @@ from pathlib import Path
 fill(Path(sys.argv[1]))
 count, url, folder = int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
 result = crawl_paths(
-    url, *(f"/{number}" for number in range(count)), keep_log=False,
+    url, *(f"/{number}" for number in range(count)), keep_log=False, DEDUP_EXTRACTOR=str,
     DEDUP_INDEX=folder / "pages.sqlite", DEDUP_REPORT=folder / "reports",
     FEEDS={str(folder / "feed.jsonl"): {"format": "jsonlines"}},
 )

@@ -11,7 +11,6 @@ import pytest
 from crawls import crawl_paths, crawl_site, fill, html_report_in, query, report_in
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
-from web import served
 
 from dedup.scrapy_plugin import Extension
 
@@ -229,10 +228,9 @@ def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
 @pytest.mark.parametrize(("pages", "is_alarming"), [(100, True), (99, False)])
 def test_a_crawl_of_which_nearly_all_is_dropped_ends_with_a_warning(pages: int, is_alarming: bool):
     site = {f"/{number}": page(article(1)) for number in range(pages)}
-    with served(site) as url:
-        result = crawl_paths(url, *site, keep_items=False)
+    result = crawl_site(site, keep_items=False)
     assert result.stats.get("dedup/alarm", 0) == is_alarming
     warnings = [one for one in result.messages() if f"{pages - 1} of {pages} pages repeat" in one]
-    assert [f"most of them {url}/0: is that a notice" in one for one in warnings] == (
+    assert [f"most of them {result.url}/0: is that a notice" in one for one in warnings] == (
         [True] if is_alarming else []
     )

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, html_report_in, known_site, report_in
+from crawls import crawl_site, html_report_in, known_site, report_in
 from texts import article, page, replaced
-from web import served
 
 from dedup.cli import main
 from dedup.extraction import EXTRACTORS
@@ -38,9 +37,8 @@ def test_a_crawl_learns_the_titles_of_all_pages_that_it_meets_as_a_scan_does(tmp
     site = {f"/c{n}": titled(f"Title {n}", f"Head {n}", article(100 + n)) for n in range(12)}
     site |= {f"/e{n}": titled(shop) for n in range(12)}  # which have no text
     site |= {"/x": titled(shop, "Alpha", text), "/y": titled(shop, "Beta", replaced(text, 1))}
-    with served(site) as url:
-        result = crawl_paths(url, *site)
-        assert "/y" in scanned(site, url, tmp_path)
+    result = crawl_site(site)
+    assert "/y" in scanned(site, result.url, tmp_path)
     assert "/y" in result.stored
     assert result.counts("objections/") == {"other_title": 1}
 
@@ -127,9 +125,8 @@ COPIES = {
 def test_pages_that_are_alike_and_no_copies_are_kept(evidence: bool, tmp_path: Path):
     site = {path: html for pages in ALIKE for path, html in pages.items()}
     options = {"DEDUP_EXTRACTOR": extract_in_part, "DEDUP_MAX_DISTANCE": 11}
-    with served(site) as url:
-        result = crawl_paths(url, *site, DEDUP_EVIDENCE=evidence, **options)
-        assert scanned(LAMPS, url, tmp_path) == list(LAMPS)[:3]
+    result = crawl_site(site, DEDUP_EVIDENCE=evidence, **options)
+    assert scanned(LAMPS, result.url, tmp_path) == list(LAMPS)[:3]
     if evidence:
         assert result.originals == COPIES
     else:
@@ -147,13 +144,12 @@ def test_pages_that_are_alike_and_no_copies_are_kept(evidence: bool, tmp_path: P
     )
 
 
-@pytest.mark.parametrize(("evidence", "title", "kept"), [
-    (True, "A statement", ["/comment", "/whole"]),
-    (True, "Of the mill", ["/comment", "/whole", "/statement"]),
-    (False, "Of the mill", ["/comment", "/whole"]),
+@pytest.mark.parametrize(("title", "kept"), [
+    ("A statement", ["/comment", "/whole"]),
+    ("Of the mill", ["/comment", "/whole", "/statement"]),
 ])  # fmt: skip
 def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_another(
-    evidence: bool, title: str, kept: list[str]
+    title: str, kept: list[str]
 ):
     """However short it is beside it; under another title and headline it is another page."""
     statement, comment = article(1, 150), article(2, 300)
@@ -162,7 +158,7 @@ def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_an
         "/whole": page(f"{comment} {statement} {article(3, 150)}", title="A statement"),
         "/statement": page(statement, title=title),
     }
-    result = crawl_site(site, DEDUP_EVIDENCE=evidence, DEDUP_METHOD="containment")
+    result = crawl_site(site, DEDUP_METHOD="containment")
     assert result.stored == kept
     assert list(result.originals) == [path for path in site if path not in kept]
     assert result.counts("objections/") == ({"other_title": 1} if len(kept) == 3 else {})
@@ -177,13 +173,12 @@ EDITED = {
 
 def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     options = {"DEDUP_MAX_DISTANCE": 8, "DEDUP_ACTION": "mark", "DEDUP_REPORT": str(tmp_path)}
-    with served(EDITED) as url:
-        result = crawl_paths(url, *EDITED, **options)
+    result = crawl_site(EDITED, **options)
     assert (result.stored, result.dropped) == ([*EDITED], [])
     marks = [item["dedup"] for item in result.items]
     assert [mark["verdict"] for mark in marks] == ["new", "near-duplicate", "new"]
     assert [mark["objection"] for mark in marks] == [None, None, "other title"]
-    assert [mark["original"] for mark in marks] == [None, f"{url}/one", f"{url}/one"]
+    assert [mark["original"] for mark in marks] == [None, f"{result.url}/one", f"{result.url}/one"]
     assert result.stats["dedup/objections/other_title"] == 1
     [row] = [line for line in result.table.splitlines() if "new, though alike" in line]
     assert "1 (33.3%): other title" in row

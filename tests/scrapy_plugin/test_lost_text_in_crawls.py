@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, html_report_in, known_site, report_in
-from scrapy.exceptions import DropItem
+from crawls import crawl_site, html_report_in, known_site, report_in
 from texts import CHINESE, article, edited, page
-from web import Answer, served
+from web import Answer
 
 from dedup.extraction import trafilatura
 from dedup.text import Document
@@ -58,8 +57,7 @@ KEPT, DROPPED = [SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]]
 def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: Path, workers: int):
     # In their order: which of two is dropped depends on that.
     settings = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
-    with served(SITE) as url:
-        result = crawl_paths(url, *SITE, DEDUP_REPORT=tmp_path, DEDUP_WORKERS=workers, **settings)
+    result = crawl_site(SITE, DEDUP_REPORT=tmp_path, DEDUP_WORKERS=workers, **settings)
     assert result.originals.keys() == {"/same", "/more"}
     total, gone = exact(KEPT, DROPPED)
     assert 10 <= gone <= 25
@@ -69,8 +67,8 @@ def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: 
         "is_stored": False,
         "lossiest": [
             {
-                "url": url + "/more",
-                "original": url + "/a",
+                "url": result.url + "/more",
+                "original": result.url + "/a",
                 "lost": gone,
                 "sequences": len(sequences(SITE["/more"])),
             }
@@ -93,22 +91,6 @@ def test_a_page_that_is_marked_would_be_lost():
     assert result.counts("lost/") == lost(KEPT, DROPPED)
     total, gone = exact(KEPT, DROPPED)
     assert f"text marked {gone} of {total} word sequences" in in_one_line(result.table)
-
-
-class Failing:
-    """A storage that fails for some pages."""
-
-    def process_item(self, item: Any) -> Any:
-        if item["url"].endswith("/a"):
-            raise DropItem("no room")
-        return item
-
-
-def test_only_what_was_stored_counts_as_stored():
-    """The page that its copy would be dropped for is not stored, so the copy is."""
-    result = crawl_site(SITE, ITEM_PIPELINES={Failing: 300}, DEDUP_METHOD="exact")
-    assert result.stored == ["/same", "/more", "/other"]
-    assert result.counts("lost/") == lost([], [])
 
 
 def test_what_a_later_page_has_is_not_lost():
@@ -140,17 +122,6 @@ def test_the_texts_of_items_count_with_a_field_of_their_own():
     total, gone = (sum(len(own[key] - less) for key in dropped) for less in (set(), stored))
     found = result.counts("lost/")
     assert (found["sequences"], found["share"]) == (total, round(gone / total, 6))
-
-
-@pytest.mark.parametrize("order", [("/a", "/more"), ("/more", "/a")])
-def test_a_copy_of_what_an_earlier_crawl_stored_is_judged_if_that_is_met_again(
-    tmp_path: Path, order: tuple[str, ...]
-):
-    with known_site(SITE, tmp_path) as site:
-        site.crawl("/a")
-        result = site.crawl(*order)
-    assert result.items == []
-    assert result.counts("lost/") == lost([SITE["/a"]], [SITE["/more"]])
 
 
 def test_a_copy_of_what_only_an_earlier_crawl_met_is_left_out_and_counted(tmp_path: Path):

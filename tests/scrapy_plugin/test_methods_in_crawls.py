@@ -25,18 +25,3 @@ def test_a_method_is_chosen_by_one_setting(method, workers):
     assert result.stored == ["/en", "/zh", "/one", "/two", "/empty"]
     assert {exception.verdict.method for _, exception in result.dropped} == {method}
     assert result.messages() == []
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "message"),
-    [
-        ("verified", {"max_distance": 2}, "max_distance must be from 0 to 1, got 2"),
-        ("verified", {"bits": 2}, "verified takes max_distance, got {'bits': 2}"),
-        ("i-match", {"lexicon": "nowhere"}, "lexicon must be general, jieba or the path of a file"),
-        ("segments", {"mode": "x"}, "mode must be one of paragraphs, equal, content-defined"),
-    ],
-)
-def test_a_wrong_argument_stops_the_crawl_at_its_start(method, arguments, message):
-    with pytest.raises(Exception, match="DEDUP_METHOD") as error:
-        crawl_site(SITE, DEDUP_METHOD={"name": method, **arguments})
-    assert message in str(error.value)

@@ -266,6 +266,14 @@ async def test_a_job_goes_on_with_its_run_until_that_has_finished(place):
             await later.leave(process.owner, "finished", None, [])
 
 
+async def test_who_joins_once_more_since_no_answer_came_has_its_place_among_the_crawls(place):
+    first, second = await joined(place, job="a job"), await joined(place, job="a job")
+    await first.join(job="a job")
+    await first.leave()
+    assert [row.reason for row in await first.log.crawls()] == ["finished", None]
+    assert (await second.join(job="a job")).is_resumed
+
+
 async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
     killed = await joined(place, SHORT, job="a job")
     await place.server.pass_time(1.5 * SHORT)

@@ -31,7 +31,7 @@ def path(tmp_path):
 
 
 def restoring_at(path):
-    return restoring(path, lambda identity: SimHash(), "dropped.jsonl")
+    return restoring(path, SimHash(), "dropped.jsonl")
 
 
 def rows(path):
@@ -41,22 +41,22 @@ def rows(path):
 
 
 def test_a_restored_page_counts_as_stored_and_as_no_duplicate(path):
-    with restoring_at(path) as (restoration, read):
-        found = read(to_field(record(3), MADE_WITH))
+    with restoring_at(path) as restoration:
+        found = restoration.read(to_field(record(3), MADE_WITH))
         assert not restoration.has(found)
         restoration.add(found)
         restoration.add(found)  # another item of the page
         assert not restoration.has(found)  # as stored by a crawl before
     pages = [("http://a/1", 1), ("http://a/2", 1), ("http://a/3", 2)]
     assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
-    with restoring_at(path) as (restoration, read):
+    with restoring_at(path) as restoration:
         assert restoration.has(found)
     assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
 
 
 def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
-    with restoring_at(path) as (restoration, read):
-        restoration.add(read(to_field(record(3, "http://a/1"), MADE_WITH)))
+    with restoring_at(path) as restoration:
+        restoration.add(restoration.read(to_field(record(3, "http://a/1"), MADE_WITH)))
     with LedgerReader(path) as ledger:
         old, new = ledger.versions("http://a/1")
         assert (old.ended, new.is_change) == (new.stored, True)
@@ -69,14 +69,14 @@ def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
     publish(store)
     store.close()
     made_with = MADE_WITH._replace(item_field="body")
-    with restoring_at(path) as (restoration, read):
-        restoration.add(read(to_field(record(3, "http://a/1"), made_with)))
+    with restoring_at(path) as restoration:
+        restoration.add(restoration.read(to_field(record(3, "http://a/1"), made_with)))
     assert rows(path)[0] == [("http://a/1", 1), ("http://a/1", 2)]
 
 
 def fail_after_a_page(path):
-    with restoring_at(path) as (restoration, read):
-        restoration.add(read(to_field(record(3), MADE_WITH)))
+    with restoring_at(path) as restoration:
+        restoration.add(restoration.read(to_field(record(3), MADE_WITH)))
         raise OSError("the disk is full")
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_written_if_the_block_fails(path):
     ],
 )
 def test_records_of_other_settings_are_of_no_use(path, change):
-    with restoring_at(path) as (_, read):
+    with restoring_at(path) as restoration:
         for values in (
             to_field(record(3), MADE_WITH._replace(**change)),
             to_field(record(3)._replace(sketch=b"short"), MADE_WITH),
@@ -106,8 +106,8 @@ def test_records_of_other_settings_are_of_no_use(path, change):
             None,
             "text",
         ):
-            assert isinstance(read(values), ValueError)
-        assert isinstance(read(to_field(record(3), MADE_WITH)), FieldRecord)
+            assert isinstance(restoration.read(values), ValueError)
+        assert isinstance(restoration.read(to_field(record(3), MADE_WITH)), FieldRecord)
 
 
 def test_ledgers_that_cannot_be_written_are_refused(path, tmp_path):
@@ -116,7 +116,7 @@ def test_ledgers_that_cannot_be_written_are_refused(path, tmp_path):
     with pytest.raises(FileNotFoundError), restoring_at(tmp_path / "none"):
         pass
     assert not (tmp_path / "none").exists()
-    unknown = restoring(path, lambda identity: None, "dropped.jsonl")
+    unknown = restoring(path, None, "dropped.jsonl")
     with pytest.raises(LedgerError, match="none of scrapy-dedup"), unknown:
         pass
     with closing(sqlite3.connect(tmp_path / "other")) as file, file:
