@@ -21,7 +21,7 @@ from texts import ENGLISH
 
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
-from dedup.record import PageRecord
+from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind
 from dedup.stores import LedgerError, SqliteStore, finished
 from dedup.text import Document
@@ -253,14 +253,24 @@ def test_the_sketches_of_every_method_come_back(path, name):
         assert detector.judge(page.under("http://a/")).kind is Kind.UNCHANGED
 
 
-def test_a_file_that_another_one_has_replaced_is_not_written(path):
+def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(path):
     with closing(opened(path)) as ledger:
-        add(ledger, record(1))
-        content = path.read_bytes()
-        path.rename(f"{path}.away")
-        path.write_bytes(content)
-        with pytest.raises(LedgerError, match="moved or removed"):
-            finished(ledger.exchange([], ledger.take_news()))
+        stored = add(ledger, record(1))
+        nbytes, news = ledger.nbytes, ledger.take_news()
+        away = path.rename(f"{path}.away")
+        for _ in ("removed", "replaced"):
+            with pytest.raises(LedgerError, match="moved or removed"):
+                finished(ledger.exchange([Claimed(record(2))], news))
+            assert (ledger.last, ledger.nbytes) == (stored, nbytes)
+            path.write_bytes(away.read_bytes())
+        away.rename(path)
+        ledger.end_exchange(published=False)
+        assert ledger.unpublished == 1
+        [claimed] = finished(ledger.exchange([Claimed(record(2))], ledger.take_news()))
+        ledger.end_exchange(published=True)
+        assert claimed.number == stored + 1
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [stored]
 
 
 def test_numbers_that_sqlite_does_not_know_can_be_distances(path):

@@ -4,9 +4,8 @@ import math
 import random
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from cases import examples
@@ -24,49 +23,31 @@ IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 SERVERS: dict[Path, Server] = {}
 
 
-@contextmanager
-def file_taken_away(folder):
-    path = folder / "pages.sqlite"
-    path.rename(folder / "away")
-    try:
-        yield
-    finally:
-        (folder / "away").rename(path)
-
-
-class Kind(NamedTuple):
-    """How to open a store in a folder; how to have it fail meanwhile; where that is told."""
-
-    open: Callable[[Path], Store]
-    failing: Callable[[Path], object] | None = None
-    is_alone: bool = True
-
-
-STORES = {
-    "memory": Kind(lambda folder: MemoryStore()),
-    "sqlite": Kind(lambda folder: SqliteStore(folder / "pages.sqlite", IDENTITY), file_taken_away),
-    "shared log": Kind(
-        lambda folder: SharedStore(MemoryLog(SERVERS.setdefault(folder, Server())), IDENTITY),
-        is_alone=False,
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SqliteStore(folder / "pages.sqlite", IDENTITY),
+    "shared log": lambda folder: SharedStore(
+        MemoryLog(SERVERS.setdefault(folder, Server())), IDENTITY
     ),
-}  # fmt: skip
+}
+"""How each is opened in a folder."""
 
 
 class Opened:
     """A store, open for a crawl; it can be closed and opened again."""
 
-    def __init__(self, kind: Kind, folder: Path) -> None:
-        self.kind = kind
+    def __init__(self, open_in: Callable[[Path], Store], folder: Path) -> None:
+        self._open = partial(open_in, folder)
         self.folder = folder
-        self.store = kind.open(folder)
+        self.store = self._open()
 
     def again(self) -> Store:
         """What the next crawl finds."""
-        if not self.kind.is_alone:
+        if self.store.is_shared:
             leave(self.store)
         self.store.close()
-        self.store = self.kind.open(self.folder)
-        if not self.kind.is_alone:
+        self.store = self._open()
+        if self.store.is_shared:
             numbers(self.store)
         finished(self.store.join("test"))
         return self.store
@@ -97,10 +78,14 @@ def exchange(store, claims=(), news=None):
 
 
 def test_a_store_takes_part_from_its_joining_on(opened):
-    assert not opened.store.has_joined
-    finished(opened.store.join("test"))
-    assert opened.store.has_joined
-    assert not opened.store.has_news
+    store = opened.store
+    if not store.is_shared:  # else the first exchange joins
+        add(store, record(1))
+    assert not store.has_joined
+    assert not store.has_news
+    finished(store.join("test"))
+    assert store.has_joined
+    assert store.has_news == (store.is_durable and not store.is_shared)
 
 
 def test_what_is_not_joined_is_not_changed(opened):
@@ -217,10 +202,10 @@ def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):
     assert earlier(durable.store, "http://a") == []
 
 
-def test_claims_of_the_own_crawl_do_not_expire(opened, store):
+def test_claims_of_the_own_crawl_do_not_expire(store):
     number = claim(store, record(1)).number
     seconds = finished(store.expire([number]))
-    assert seconds == math.inf if opened.kind.is_alone else seconds >= 0
+    assert seconds >= 0 if store.is_shared else seconds == math.inf
     assert url(store, number) == "http://a/1"
 
 
@@ -239,15 +224,6 @@ def test_news_wait_for_an_exchange_and_are_told_once(durable):
         publish(store)
         assert not store.has_news
     assert not store.take_news()
-
-
-def test_there_are_no_news_for_others_before_the_joining(opened):
-    if not opened.kind.is_alone:
-        pytest.skip("its first exchange joins")
-    add(opened.store, record(1))
-    assert not opened.store.has_news
-    finished(opened.store.join("test"))
-    assert opened.store.has_news == opened.store.is_durable
 
 
 @pytest.mark.slow
@@ -282,27 +258,9 @@ def test_news_get_lost_in_no_order_of_exchanges(durable, actions):
     assert numbers(durable.again()) == sorted(published + taken + stored)
 
 
-def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(durable):
-    if not durable.kind.failing:
-        pytest.skip("it cannot fail")
-    store = durable.store
-    stored, old = add(store, record(1)), store.last
-    nbytes, news = store.nbytes, store.take_news()
-    for _ in range(3):
-        with durable.kind.failing(durable.folder), pytest.raises((LedgerError, OSError)):
-            exchange(store, [Claimed(record(2))], news)
-        assert (store.last, store.nbytes) == (old, nbytes)
-    store.end_exchange(published=False)
-    assert store.unpublished == 1
-    [claimed] = exchange(store, [Claimed(record(2))], store.take_news())
-    store.end_exchange(published=True)
-    assert claimed.number == old + 1
-    assert numbers(durable.again()) == [stored]
-
-
 @pytest.mark.slow
 def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
-    if not durable.kind.is_alone:
+    if durable.store.is_shared:
         pytest.skip("its coroutines wait in the loop")
     store = durable.store
     stored = [add(store, record(number)) for number in range(2000)]
