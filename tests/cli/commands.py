@@ -1,12 +1,21 @@
-"""The command, run as people and programs run it."""
+"""The command, run as people and programs run it, and pages of sites whose crawls it looks at."""
 
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
 import pyarrow.parquet as pq
+from texts import article, edited, page
 
 from dedup.cli import main
+
+TOWN = {
+    "/a": page(article(1), title="The first"),
+    "/b": page(edited(article(1)), title="The first"),
+    "/c": page(article(2)),
+    "/d": page(article(2)),
+}
+COPIES = {"/a": TOWN["/a"], "/near": TOWN["/b"], "/equal": TOWN["/a"]}
 
 
 def run(capsys, *arguments):
@@ -14,6 +23,14 @@ def run(capsys, *arguments):
     code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
+
+
+def refused(capsys, *arguments):
+    """What the command says that does nothing, in one line after its name."""
+    code, out, err = run(capsys, *arguments)
+    message, *others = err.removeprefix(f"dedup {arguments[0]}: ").split("\n")
+    assert (code, out, others, message == err.partition("\n")[0]) == (2, "", [""], False)
+    return message
 
 
 class Terminal(StringIO):

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import Terminal, run, run_into
+from commands import Terminal, refused, run, run_into
 from texts import CHINESE, article, edited, page
 from web import served
 
@@ -206,8 +206,8 @@ def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
     ("source", "message"), [("nowhere", "nowhere cannot"), ("\x1b[2J", "\ufffd[2J cannot")]
 )
 def test_wrong_input_gets_one_line(pages, capsys, source, message):
-    told = f"dedup explain: {message} be read (No such file or directory)\n"
-    assert run(capsys, "explain", source, "one.txt") == (2, "", told)
+    told = refused(capsys, "explain", source, "one.txt")
+    assert told == f"{message} be read (No such file or directory)"
 
 
 def in_a_terminal(*arguments, **environment):

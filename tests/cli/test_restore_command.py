@@ -6,9 +6,9 @@ import pty
 from functools import partial
 
 import pytest
-from commands import run, run_into
+from commands import COPIES, refused, run, run_into
 from crawls import crawl, spider_over
-from texts import article, edited, page
+from texts import article, page
 from web import served
 
 from dedup.stores.ledger_file import LedgerFile
@@ -17,9 +17,7 @@ from dedup.stores.reader import LedgerReader
 
 FIELDS = {"text": "body", "title": "title", "language": "language"}
 PAGES = {
-    "/a": page(article(1), title="The first"),
-    "/near": page(edited(article(1)), title="The first"),
-    "/equal": page(article(1), title="The first"),
+    **COPIES,
     "/b": page(article(2)),
     "/b/print": page(article(2)),
 }
@@ -127,8 +125,8 @@ def test_an_item_that_is_there_twice_is_restored_once(dropped, tmp_path, capsys)
 
 
 def test_a_file_that_is_none_is_told(tmp_path, capsys):
-    code, out, err = run(capsys, "restore", tmp_path / "nope.jsonl")
-    assert (code, out, err) == (2, "", f"dedup restore: {tmp_path / 'nope.jsonl'} is no file\n")
+    missing = tmp_path / "nope.jsonl"
+    assert refused(capsys, "restore", missing) == f"{missing} is no file"
 
 
 def test_values_of_any_kind_survive(dropped, tmp_path, capsys):
@@ -267,11 +265,9 @@ def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
 def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, capsys):
     folder, _ = crawled
     with lock(LedgerFile(folder / "pages.sqlite")):
-        code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
-    assert (code, out) == (2, "")
-    assert "in use" in err
-    code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "none.sqlite")
-    assert (code, out, "is no file" in err) == (2, "", True)
+        told = refused(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
+    assert "in use" in told
+    assert "is no file" in refused(capsys, "restore", dropped, "--ledger", folder / "none.sqlite")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import commands
 import pytest
+from commands import COPIES
 from crawls import crawl, spider_over
 from texts import article, edited, page, replaced
 from web import served
@@ -13,9 +14,7 @@ from web import served
 from dedup.cli import main
 
 PAGES = {
-    "/a": page(article(1), title="The first"),
-    "/near": page(edited(article(1)), title="The first"),
-    "/equal": page(article(1), title="The first"),
+    **COPIES,
     "/b": page(article(2)),
     "/c": page(article(3)),
     "/empty": "",

@@ -30,8 +30,15 @@ def record_a_crawl(summary, detector):
     better = Verdict(Kind.EXACT, "simhash", "http://c/", 0, preferred="http://c/clean")
     summary.record(better, "http://c/clean", 9)
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://d/", 9)
-    for name in ("items/dropped", "links_held_back", "unread/timeout", "claims/committed"):
-        summary.count(name)
+    summary.record(Verdict(Kind.NEAR, "simhash", "http://a/1", 3), "http://B:81/3", 9)
+    for number, name in enumerate(
+        (
+            "items/dropped", "items/marked", "items/unmarked", "items/unknown", "links_held_back",
+            "errors", "unread/timeout", "claims/committed", "bodies_read_again", "bodies_repeated",
+        ),
+        start=1,
+    ):  # fmt: skip
+        summary.count(name, number)
     summary.count("seconds_saved", 0.25)
     summary.record_time("extraction", 0.01)
 
@@ -57,7 +64,7 @@ def test_its_json_is_the_documented_one():
 
 def test_it_is_read_back_from_its_json():
     report = Report.from_json(json.loads(EXAMPLE))
-    assert (report, report.pages.judged) == (report_of_a_crawl(), 18)
+    assert (report, report.pages.judged) == (report_of_a_crawl(), 19)
     as_html(report, no_text, ())
 
 

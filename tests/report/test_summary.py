@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import datetime
 
 import pytest
-from report_of import SETTINGS, exact, judged, near, new, stage
+from report_of import SETTINGS, exact, judged, near, new
 from texts import article
 
 from dedup.detector import Detector
@@ -66,23 +66,6 @@ def test_the_report_of_an_empty_crawl_has_nothing_but_zeros(summary, detector):
     assert {key for key, value in report.items() if not is_empty(value)} == told
 
 
-def test_the_report_tells_groups_hosts_and_distances(summary, detector):
-    summary.record(exact("http://a/1"), "http://a/2", 20)
-    summary.record(near("http://a/1", 3), "http://B:81/3", 30)
-    summary.record(near("http://c/", 1), "http://b:81/4", 40)
-    report = summary.finish(detector)
-    assert [
-        (group.original, group.duplicates, [(copy.url, copy.distance) for copy in group.first])
-        for group in report.largest_groups
-    ] == [
-        ("http://a/1", 2, [("http://a/2", 0), ("http://B:81/3", 3)]),
-        ("http://c/", 1, [("http://b:81/4", 1)]),
-    ]
-    assert report.duplicates_by_host == {"b:81": 2, "a": 1}
-    assert report.distances == {"1": 1, "3": 1}
-    assert report.groups == 2
-
-
 def test_the_fields_are_told_in_which_items_of_kept_pages_differ(summary):
     for number in range(12):
         differing = {"views": ("12", "15" if number else None), f"f{number:02}": ("x", None)}
@@ -96,44 +79,12 @@ def test_the_fields_are_told_in_which_items_of_kept_pages_differ(summary):
     assert [field.name for field in found.fields[2:]] == [f"f{n:02}" for n in range(1, 9)]
 
 
-def test_other_counters_reach_the_report(summary, detector):
-    for name in (
-        "items/dropped",
-        "items/marked",
-        "items/unmarked",
-        "items/unknown",
-        "links_held_back",
-        "errors",
-    ):
-        summary.count(name)
-    summary.count("unread/timeout", 2)
-    summary.count("bodies_repeated", 3)
-    summary.count("bodies_read_again", 2)
-    summary.count("seconds_saved", 0.25)
-    report = summary.finish(detector)
-    assert set(report["items"].values()) == {1}
-    assert report.saved == {"bytes": 0, "pages_not_read_again": 1, "seconds": 0.25}
-    assert (report.links_held_back, report.errors) == (1, 1)
-    assert report.unread == {"timeout": 2}
-
-
 def test_the_times_of_stages_are_summed(summary, detector):
     for milliseconds in range(1, 101):
         summary.record_time("extraction", milliseconds / 1000)
     [(stage, time)] = summary.finish(detector).seconds_per_page.items()
     assert (stage, time.pages) == ("extraction", 100)
     assert (time.median, time.p95, time.sum) == pytest.approx((0.05, 0.095, 5.05), rel=0.02)
-
-
-def test_a_stage_whose_times_could_not_be_counted_has_none(summary, detector, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("a fault of dedup")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("dedup.report.counts.Quantiles.add", fail)
-        summary.record_time("index", 0.5)
-    report = summary.finish(detector)
-    assert report.seconds_per_page == {"index": stage(0, None, None, 0)}
 
 
 def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
