@@ -303,7 +303,7 @@ def recommend(steps: Sequence[Step]) -> Step | None:
 
 def _random_places(keys: Sequence[str], pairs: Sequence[Pair], seed: int) -> list[int]:
     """Return the place of each pair in a random order; ties do not matter."""
-    hashes = PLAIN.feature_hashes(keys, len(keys))
+    hashes = PLAIN.feature_hashes(keys)
     ends = np.sort(hashes[np.array(pairs, np.int64).reshape(-1, 2)], axis=1)
     places: list[int] = mix(
         mix(ends[:, 0] ^ mix(np.array([seed], np.uint64))) ^ ends[:, 1]

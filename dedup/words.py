@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.text import Document, normalise_all
+from dedup.text import Document
 
 BLOCK = 8
 """The bytes of a block of a word."""
@@ -83,11 +83,9 @@ class Documents(tuple[Document, ...]):
     def from_main_texts(
         cls, main_texts: Sequence[str], *, simplify_chinese: bool = False
     ) -> "Documents":
-        """Return the documents that `Document.from_main_text` makes of each, in less time."""
-        texts = normalise_all(main_texts, simplify_chinese=simplify_chinese)
+        """Return the documents that `Document.from_main_text` makes of each."""
         return cls(
-            Document(text, main_text, None, simplify_chinese)
-            for text, main_text in zip(texts, main_texts, strict=True)
+            Document.from_main_text(text, simplify_chinese=simplify_chinese) for text in main_texts
         )
 
     @cached_property

@@ -62,7 +62,7 @@ def test_a_text_of_one_scope_cannot_be_made_to_be_that_of_another():
 
 def forged(fingerprint, words, count=150):
     """*count* of *words*, of which a text has nearly that fingerprint: each time the best one."""
-    hashes = PLAIN.token_hashes(words)
+    hashes = PLAIN.feature_hashes(words)
     signs = np.unpackbits(hashes.astype("<u8").view(np.uint8).reshape(-1, 8), 1, bitorder="little")
     wanted = [2 * (fingerprint >> bit & 1) - 1 for bit in range(64)]
     votes = (2.0 * signs - 1) * wanted

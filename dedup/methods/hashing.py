@@ -5,13 +5,12 @@ equal hash alone makes pages match, it is a digest of BLAKE2b, for which nobody 
 (`dedup.methods.keyed`), both are BLAKE2b with a key.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection
 from functools import cache
 from hashlib import blake2b
 from itertools import repeat
-from operator import itemgetter
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
@@ -19,40 +18,10 @@ import xxhash
 from dedup.arrays import Array, sort_runs
 from dedup.words import BLOCK, Words
 
-# About 10 MB.
-_TOKENS_REMEMBERED = 1 << 16
-_LONGEST_REMEMBERED = 64
 # A block has 8 bytes. Most words have one or two; longer ones are rare and hashed one by one.
 _LONGEST_IN_BLOCKS = 32
 _PLACE_BITS = 17
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / the golden ratio: Knuth, vol. 3, section 6.4
-
-
-class TokenHashes(dict[Any, bytes]):
-    """A cache of the hashes of tokens, str or bytes, as 8 bytes in big-endian order.
-
-    Texts have most of their tokens in common.
-    """
-
-    def __init__(self, digest: Callable[[Any], bytes]) -> None:
-        super().__init__()
-        self._digest = digest
-
-    def __missing__(self, token: Any) -> bytes:
-        digest = self._digest(token)
-        if len(token) <= _LONGEST_REMEMBERED:
-            if len(self) >= _TOKENS_REMEMBERED:
-                self.clear()
-            self[token] = digest
-        return digest
-
-    def hashes(self, tokens: Sequence[Any]) -> Array:
-        """Return the hash of each token, shape (n,), uint64."""
-        if len(tokens) < 2:  # itemgetter would not return a tuple
-            digests = b"".join(self[token] for token in tokens)
-        else:
-            digests = b"".join(itemgetter(*tokens)(self))
-        return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
 class WordHashes:
@@ -110,7 +79,6 @@ class WordCounts(NamedTuple):
 
 
 _WORD_HASHES = WordHashes(xxhash.xxh3_64_intdigest)
-_TOKEN_DIGESTS = TokenHashes(lambda token: xxhash.xxh3_64_digest(token.encode()))
 
 
 class Hashing:
@@ -123,18 +91,10 @@ class Hashing:
         """Return the 64-bit hash of a feature (xxh3 of its UTF-8 bytes)."""
         return xxhash.xxh3_64_intdigest(feature.encode(), seed)
 
-    def feature_hashes(self, features: Iterable[str], count: int = -1, seed: int = 0) -> Array:
-        """Return the 64-bit hashes of *features*, *count* if given, shape (n,), uint64."""
+    def feature_hashes(self, features: Collection[str], seed: int = 0) -> Array:
+        """Return the `feature_hash` of each of *features*, shape (n,), uint64."""
         hashes = map(self.feature_hash, features, repeat(seed))
-        return np.fromiter(hashes, np.dtype("<u8"), count)
-
-    def token_hashes(self, tokens: Sequence[str]) -> Array:
-        """Return the `feature_hash` of each token, shape (n,), uint64; fast for texts.
-
-        >>> PLAIN.token_hashes(["word"]).tolist() == [PLAIN.feature_hash("word")]
-        True
-        """
-        return _TOKEN_DIGESTS.hashes(tokens)
+        return np.fromiter(hashes, np.uint64, len(features))
 
     def word_counts(self, words: Words) -> WordCounts:
         """Return the different words of each text, with their `feature_hash`, in any order."""

@@ -114,5 +114,5 @@ def terms_in_lexicons(
 
     Each lexicon lacks a share *dropped* of all possible terms, independently of the page.
     """
-    hashes = mix(hashing.token_hashes(terms) ^ seeds(count)[:, None])
+    hashes = mix(hashing.feature_hashes(terms) ^ seeds(count)[:, None])
     return hashes % np.uint64(_RANGE) >= np.uint64(round(dropped * _RANGE))

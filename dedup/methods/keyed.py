@@ -1,12 +1,13 @@
 """Hashes with a secret: nobody else can compute them, or choose texts by their hashes."""
 
-from collections.abc import Sequence
 from hashlib import blake2b, scrypt
 from typing import TypeVar
 
+import numpy as np
+
 from dedup.arrays import Array
 from dedup.methods.base import Method
-from dedup.methods.hashing import Hashing, TokenHashes, WordCounts, WordHashes
+from dedup.methods.hashing import Hashing, WordCounts, WordHashes
 from dedup.text import Document, to_utf8
 from dedup.words import Words
 
@@ -38,9 +39,7 @@ class KeyedHashing(Hashing):
         self._root = root
         self._key = blake2b(root, person=b"features", digest_size=32).digest()
         self.secret_digest = blake2b(root, person=b"identity", digest_size=8).hexdigest()
-        self._tokens = TokenHashes(lambda token: self._hash(token.encode()))
         self._words = WordHashes(lambda word: int.from_bytes(self._hash(word)))
-        self._joined_tokens = TokenHashes(self._hash)
 
     def __getstate__(self) -> bytes:
         return self._root
@@ -55,14 +54,13 @@ class KeyedHashing(Hashing):
     def feature_hash(self, feature: str, seed: int = 0) -> int:
         return int.from_bytes(self._hash(feature.encode(), seed))
 
-    def token_hashes(self, tokens: Sequence[str]) -> Array:
-        return self._tokens.hashes(tokens)
-
     def word_counts(self, words: Words) -> WordCounts:
         return self._words.count(words)
 
     def block_hashes(self, words: Words) -> Array:
-        return self._joined_tokens.hashes(words.data.split())
+        tokens = words.tokens()
+        known = {token: self._hash(token) for token in set(tokens)}
+        return np.frombuffer(b"".join(map(known.__getitem__, tokens)), ">u8").astype(np.uint64)
 
     def digest(self, content: str) -> bytes:
         return blake2b(content.encode(), digest_size=16, key=self._key).digest()

@@ -115,6 +115,13 @@ def shingles(tokens: Sequence[str], width: int) -> list[str]:
     >>> shingles("a rose is a rose".split(), 3)
     ['a rose is', 'rose is a', 'is a rose']
     """
-    width = min(width, len(tokens))
-    starts = range(len(tokens) - width + 1 if width else 0)
-    return [" ".join(tokens[start : start + width]) for start in starts]
+    return [" ".join(run) for run in runs(tokens, width)] if tokens else []
+
+
+def runs(sequence: Sequence[str], width: int) -> Iterable[Any]:
+    """Return all runs of *width* consecutive elements of *sequence*, or all of it if it is shorter.
+
+    >>> list(runs("mat", 2))
+    ['ma', 'at']
+    """
+    return (sequence[i : i + width] for i in range(max(1, len(sequence) - width + 1)))

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_whole, choice, fixed, whole
 from dedup.methods.fingerprints import FEWEST_BITS, MOST_BITS, FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
+from dedup.methods.shingles import runs
 from dedup.text import Document
 from dedup.words import words_of
 
@@ -169,22 +169,13 @@ def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -
     """Return the sides of *bits* random Gaussian hyperplanes on which the vector *counts* lies."""
     functions = seeds(4 * bits)
     sums = np.zeros(bits, np.int64)
-    hashes = hashing.feature_hashes(counts, len(counts))
+    hashes = hashing.feature_hashes(counts)
     for term, tf in zip(hashes, counts.values(), strict=True):
         # The number of ones among 256 random bits is normally distributed up to 4 standard
         # deviations, and the same on every platform and with every version of NumPy.
         ones = np.bitwise_count(mix(term ^ functions)).reshape(bits, 4).sum(axis=1, dtype=np.int64)
         sums += tf * (ones - 128)
     return pack_bits(sums > 0)
-
-
-def runs(sequence: Sequence[str], width: int) -> Iterable[Any]:
-    """Return all runs of *width* consecutive elements of *sequence*, or all of it if it is shorter.
-
-    >>> list(runs("mat", 2))
-    ['ma', 'at']
-    """
-    return (sequence[i : i + width] for i in range(max(1, len(sequence) - width + 1)))
 
 
 def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
@@ -218,10 +209,9 @@ def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing =
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
-    result = combine(hashing.token_hashes(tuple(weights)), values)
-    for seed in range(1, -(-bits // 64)):
-        hashes = hashing.feature_hashes(weights, len(weights), seed)
-        result |= combine(hashes, values) << 64 * seed
+    result = 0
+    for seed in range(-(-bits // 64)):
+        result |= combine(hashing.feature_hashes(weights, seed), values) << 64 * seed
     return result & ((1 << bits) - 1)
 
 

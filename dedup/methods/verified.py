@@ -160,7 +160,7 @@ def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
         counts = Counter(tokens[start:end])
         numbers += [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
         sizes.append(end - start)
-    hashes = hashing.feature_hashes(numbers, len(numbers)) >> np.uint64(48)
+    hashes = hashing.feature_hashes(numbers) >> np.uint64(48)
     of_all = iter(np.minimum(hashes, np.uint64(_NO_NUMBER - 1)).tolist())
     return [sorted(set(islice(of_all, size))) for size in sizes]
 

@@ -85,12 +85,17 @@ class UrlAdvice:
 
 
 class _Finding(NamedTuple):
-    """A part with its advice, and the URLs that have it; a rule *may_bar* these *members*."""
+    """A part with its advice, and the URLs that have it."""
 
     part: Part
     advice: Advice
     members: set[Url]
-    may_bar: bool
+
+    @property
+    def may_be_barred(self) -> bool:
+        """Whether a rule may bar all members: barring one without an equal would lose content."""
+        advice = self.advice
+        return advice.is_advised and not advice.alone and advice.agreed == advice.compared
 
     @property
     def rank(self) -> tuple[Any, ...]:
@@ -162,8 +167,7 @@ def _findings(crawl: Pages) -> Iterator[_Finding]:
         alone = len(urls) - sum(len(own) for base, own in bases.items() if base in crawl.urls)
         pairs = (p for own in classes for p in islice(combinations(own, 2), _PAIRS_OF_A_CLASS))
         advice = _advice(crawl, part, None, len(urls), compared, agreed, alone, pairs)
-        # Barring a page without an equal counterpart would lose its content.
-        yield _Finding(part, advice, set(urls), not alone and agreed == compared)
+        yield _Finding(part, advice, set(urls))
 
 
 def _findings_of_siblings(crawl: Pages) -> Iterator[_Finding]:
@@ -187,8 +191,7 @@ def _findings_of_siblings(crawl: Pages) -> Iterator[_Finding]:
         agreed = sum(crawl.are_same(*pair) for pair in both)
         name, alone = parts[other].name, len(own) - len(both)
         advice = _advice(crawl, parts[number], name, len(own), len(both), agreed, alone, both)
-        may_bar = advice.is_advised and agreed == len(own)
-        yield _Finding(parts[number], advice, set(own.values()), may_bar)
+        yield _Finding(parts[number], advice, set(own.values()))
 
 
 def _most_alike(crawl: Pages, members: Sequence[Mapping[Url, Url]]) -> list[tuple[int, int]]:
@@ -239,7 +242,7 @@ def _add_deny_rules(findings: Iterable[_Finding], crawl: Pages) -> tuple[list[Ad
     advice = []
     for finding in findings:
         deny = None
-        if finding.may_bar and finding.advice.is_advised:
+        if finding.may_be_barred:
             losses = Counter(crawl.contents[url] for url in finding.members - barred)
             left.subtract(losses)
             lost_with_it = lost | losses.keys()

@@ -57,17 +57,6 @@ def test_seeds_differ_and_cannot_be_changed():
         seeds(10)[0] = 1
 
 
-@pytest.mark.parametrize("remembered", [1, 3, 1 << 16])
-def test_tokens_have_their_feature_hashes_however_many_are_remembered(monkeypatch, remembered):
-    monkeypatch.setattr(hashing, "_TOKENS_REMEMBERED", remembered)
-    hashing._TOKEN_DIGESTS.clear()
-    for tokens in ([], ["one"], ["one", "one"], TOKENS, TOKENS[::-1], ["x" * 65, "x" * 64]):
-        hashes = [PLAIN.feature_hash(token) for token in tokens]
-        assert PLAIN.token_hashes(tokens).tolist() == hashes
-    assert remembered > 3 or len(hashing._TOKEN_DIGESTS) <= remembered
-    assert max(map(len, hashing._TOKEN_DIGESTS)) == 64
-
-
 def test_tokens_are_hashed_in_blocks():
     tokens = [
         "a",

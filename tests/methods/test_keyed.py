@@ -58,7 +58,6 @@ def test_nothing_is_hashed_without_the_key(method, monkeypatch):
     for name in (
         "feature_hash",
         "feature_hashes",
-        "token_hashes",
         "block_hashes",
         "word_counts",
         "digest",
@@ -98,11 +97,11 @@ def test_a_word_is_hashed_with_a_key_that_takes_time_to_guess():
         assert [KEYED.feature_hash(word, seed) for seed in range(3)] == [
             int.from_bytes(digest) for digest in digests
         ]
-        assert KEYED.token_hashes([word, word]).tolist() == 2 * [int.from_bytes(digests[0])]
+        assert KEYED.feature_hashes([word, word]).tolist() == 2 * [int.from_bytes(digests[0])]
         words = Words([" ".join([word, "a", word]).encode()])
         assert int.from_bytes(digests[0]) in KEYED.word_counts(words).hashes.tolist()
         assert KEYED.block_hashes(words).tolist()[::2] == 2 * [int.from_bytes(digests[0])]
-    assert KEYED.token_hashes([]).tolist() == KEYED.block_hashes(Words([])).tolist() == []
+    assert KEYED.feature_hashes([]).tolist() == KEYED.block_hashes(Words([])).tolist() == []
 
 
 def test_sketches_that_were_stored_stay_comparable():
