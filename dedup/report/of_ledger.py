@@ -7,14 +7,13 @@ from typing import Any
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
-from dedup.methods.base import Method
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
 from dedup.report.events import PageEvents
 from dedup.report.report import Report
 from dedup.report.summary import Summary
-from dedup.rule import SHORT, Kind, Verdict
+from dedup.rule import Kind, Verdict
 from dedup.stores import finished
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage, StoreOfReader
@@ -52,7 +51,7 @@ def _report_of_pages(
     summary = Summary(Counters(), _settings_of(ledger), contents=contents)
     started = ended = min(crawl.started for crawl in chosen)
     numbers = {crawl.id for crawl in chosen}
-    min_tokens = ledger.setting("DEDUP_MIN_TOKENS", SHORT)
+    rule = ledger.rule
     pages: Iterator[StoredPage | StoredMatch] = ledger.pages(ended=True)
     for met in merge(pages, ledger.matches(run), key=_time_of):
         if isinstance(met, StoredMatch):
@@ -62,12 +61,15 @@ def _report_of_pages(
             record, is_past = met.record, met.ended or method is None
             verdict = Verdict(Kind.CHANGED if met.is_change else Kind.NEW, "")
             page = Page(PageRecord(tokens=record.tokens, sketch=None if is_past else record.sketch))
-            content = _content_of_page(met, min_tokens)
+            content = _content_of_page(met, rule.min_tokens)
             summary.record(verdict, record.key, 0, page, record.scope, content=content)
         else:
             continue
         ended = max(ended, _time_of(met))
-    detector = _detector(ledger, method) if method else None
+    detector = None
+    if method:
+        detector = Detector(method, rule, store=StoreOfReader(ledger))
+        finished(detector.load())
     report = summary.finish(detector, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
     # which pages of several crawls came when.
@@ -119,9 +121,3 @@ def _content_of(match: StoredMatch) -> Content:
     if match.kind == Kind.EXACT:
         return Content(match.page, match.scope, is_past=is_past)
     return Content(match.duplicate, match.scope, original=match.page, is_past=is_past)
-
-
-def _detector(ledger: LedgerReader, method: Method) -> Detector:
-    detector = Detector(method, store=StoreOfReader(ledger))
-    finished(detector.load())
-    return detector

@@ -356,12 +356,16 @@ def test_pages_that_are_short_by_the_settings_of_the_crawl_are_not_near_in_advic
     assert "Equal content in" not in html.read_text()
 
 
-def test_near_misses_of_a_ledger_are_sought_in_their_scope_by_the_last_threshold(tmp_path, capsys):
+@pytest.mark.parametrize(("min_tokens", "found"), [(20, True), (500, False)])
+def test_near_misses_of_a_ledger_are_sought_by_the_last_settings(
+    tmp_path, capsys, min_tokens, found
+):
     ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
     with served({"/a": page(article(1)), "/b": page(edited(article(1)))}) as url:
         for distance in (0, 1):
-            settings = {"DEDUP_MAX_DISTANCE": distance, "DEDUP_SCOPE": "host"}
+            settings = {"DEDUP_MAX_DISTANCE": distance, "DEDUP_MIN_TOKENS": min_tokens}
+            settings["DEDUP_SCOPE"] = "host"
             crawl(spider_over(f"{url}/a", f"{url}/b"), DEDUP_INDEX=ledger, **settings)
     assert run(capsys, "report", ledger, "-o", html)[0] == 0
-    assert '<span class="badge">2</span>' in html.read_text()
+    assert ('<span class="badge">2</span>' in html.read_text()) == found
     assert re.search(r"<code>DEDUP_MAX_DISTANCE</code></th><td [^>]*>1</td>", html.read_text())
