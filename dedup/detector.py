@@ -141,23 +141,15 @@ class Detector:
         other. *believes* says whether a page is a copy by its own word, in spite of an objection,
         of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
-        record = storable(record)
+        record, asked = storable(record), _Asked(own_names, own, believes)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, own_names, own, believes, again=again)
+                return await self._reserve(record, asked, again=again)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
 
-    async def _reserve(
-        self,
-        record: PageRecord,
-        own_names: Mapping[bytes, bytes],
-        own: Collection[Claim],
-        believes: Callable[[Objection, str], bool] | None,
-        *,
-        again: bool,
-    ) -> Reservation:
+    async def _reserve(self, record: PageRecord, asked: "_Asked", *, again: bool) -> Reservation:
         reason = self.rule.reason_to_skip(record)
         if reason and not (record.digest is None and record.evidence and self.store.is_durable):
             return Reservation(self.skipped(reason))
@@ -170,20 +162,11 @@ class Detector:
         if not again and (stored := earlier.unchanged(record)):
             return self._unchanged(stored, earlier)
         is_compared = not (again or reason or earlier.has_changed_item(record))
-        reservation = await self._claim(
-            record, earlier, own_names, own, believes, is_compared=is_compared
-        )
+        reservation = await self._claim(record, earlier, asked, is_compared=is_compared)
         return reservation._replace(verdict=self.skipped(reason)) if reason else reservation
 
     async def _claim(
-        self,
-        record: PageRecord,
-        earlier: EarlierPages,
-        own_names: Mapping[bytes, bytes],
-        own: Collection[Claim],
-        believes: Callable[[Objection, str], bool] | None,
-        *,
-        is_compared: bool,
+        self, record: PageRecord, earlier: EarlierPages, asked: "_Asked", *, is_compared: bool
     ) -> Reservation:
         """Claim the content of *record* unless a stored or open page bars it, if it *is_compared*.
 
@@ -191,25 +174,12 @@ class Detector:
         """
         view = self._view
         claims_so_far = view.claims_so_far
-        apart_from = earlier.numbers.union(one.number for one in own)
         verdict, replaces = earlier.replaced_by(record, self._met_again)
-        open_ones = (one for one in own if one.is_open and one.record.scope == record.scope)
-        claim, look = next(open_ones, None), None
+        claim, look = asked.open_claim(record.scope), None
         if claim or verdict.kind is not Kind.NEW:
-            believes = None
-
-        async def look_before(number: float) -> Look:
-            look = view.look(record, apart_from, number, own_names)
-            if not (believes and look.is_of_new_page and look.objection):
-                return look
-            if not believes(look.objection, await self._key(look.page)):
-                return look
-            nameless = view.look(_without_names(record, own_names), apart_from, number)
-            match = nameless.finding.match
-            return nameless if nameless.claim or (match and match.page == look.page) else look
-
+            asked = asked._replace(believes=None)
         if is_compared:
-            look = await look_before(inf if claim is None or claim.number < 0 else claim.number)
+            look = await self._look(record, earlier, asked, claim)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         if claim:
@@ -220,7 +190,7 @@ class Detector:
             if look and view.claims_so_far > claims_so_far + 1:
                 # Others claimed meanwhile, who had looked, too: of near pages, the lowest number
                 # holds.
-                look = await look_before(claim.number)
+                look = await self._look(record, earlier, asked, claim)
                 if not look.is_of_new_page:
                     self.release(claim)
                     return await self._barred(record, look, earlier)
@@ -229,6 +199,25 @@ class Detector:
             verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
             return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
+
+    async def _look(
+        self, record: PageRecord, earlier: EarlierPages, asked: "_Asked", claim: Claim | None
+    ) -> Look:
+        """Return what *record* is, without its title if it is a copy by its own word.
+
+        Open claims after *claim*, that of the page, do not count.
+        """
+        apart_from = earlier.numbers.union(one.number for one in asked.own)
+        older_than = inf if claim is None or claim.number < 0 else claim.number
+        look = self._view.look(record, apart_from, older_than, asked.own_names)
+        if not (asked.believes and look.is_of_new_page and look.objection):
+            return look
+        if not asked.believes(look.objection, await self._key(look.page)):
+            return look
+        nameless = _without_names(record, asked.own_names)
+        believed = self._view.look(nameless, apart_from, older_than)
+        match = believed.finding.match
+        return believed if believed.claim or (match and match.page == look.page) else look
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
         self.store.note_seen(stored.number)
@@ -351,6 +340,18 @@ class Detector:
 
 
 _MOST_TRIES = 3
+
+
+class _Asked(NamedTuple):
+    """What `Detector.reserve` is asked beside the record, under the same names."""
+
+    own_names: Mapping[bytes, bytes]
+    own: Collection[Claim]
+    believes: Callable[[Objection, str], bool] | None
+
+    def open_claim(self, scope: str) -> Claim | None:
+        """Return the open claim of the page in *scope*, if it has one."""
+        return next((one for one in self.own if one.is_open and one.record.scope == scope), None)
 
 
 def storable(record: PageRecord) -> PageRecord:

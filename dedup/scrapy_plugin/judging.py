@@ -21,7 +21,6 @@ from dedup.item_values import (
 )
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.record import with_digest
 from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
@@ -167,8 +166,7 @@ class Judge:
         """
         if scope is None:
             return Judgement(self.detector.skipped("no_scope"), page)
-        of_page = storable(page.under(key, scope))
-        record = of_page._replace(item=said.to_bytes())
+        record = storable(page.under(key, scope))._replace(item=said.to_bytes())
         url = None if state and options.key else key
         verdict, claim, number = await self.reservations.of_page(
             record, url, state, said, again=options.again
@@ -177,13 +175,9 @@ class Judge:
         if not (state and state.judgements):  # the page is met once, whatever items it has
             self.detector.learn_names(record)
         if claim and not (state and claim in state.claims):
-            if state:
-                state.claims.append(claim)
             self.summary.claim_begins(claim, record.key, page)
-        is_said_again = verdict.kind is Kind.UNCHANGED and verdict.original == record.key
-        if state and is_said_again and number is not None:
-            again = state.said.setdefault(with_digest(of_page), {})  # as its claim has it
-            again.setdefault(number, []).append(record.item)
+        if state:
+            state.item_is_judged(record, verdict, claim, number)
         differences = None
         if verdict.objection is Objection.ITEM and number is not None:
             differences = self._items.differences(said, self.detector.items_of(number))

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from dedup.claim import Claim
 from dedup.item_values import PageOfItem
 from dedup.page import Page
-from dedup.record import PageRecord
+from dedup.record import PageRecord, with_digest
 from dedup.report.item_differences import Differences
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.feed import Feed
@@ -123,6 +123,16 @@ class ResponseState:
         Who holds *claim* may then wait for that, here or in another process.
         """
         return any(own.is_open and own.number < claim.number for own in self.claims)
+
+    def item_is_judged(
+        self, record: PageRecord, verdict: Verdict, claim: Claim | None, number: int | None
+    ) -> None:
+        """Note the *claim* on an item, or that it says again what stored page *number* says."""
+        if claim and claim not in self.claims:
+            self.claims.append(claim)
+        if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
+            of_page = with_digest(record._replace(item=b""))  # as its claim has it
+            self.said.setdefault(of_page, {}).setdefault(number, []).append(record.item)
 
     @property
     def is_judged(self) -> bool:
