@@ -21,6 +21,7 @@ import pytest
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.settings import Settings
 from web import served
 
@@ -243,6 +244,23 @@ def urls_in(feed: Path) -> list[str]:
     """The paths of the pages whose items a reader of JSON lines finds, up to the last line end."""
     lines = feed.read_text().split("\n")[:-1] if feed.exists() else []
     return [path_of(json.loads(line)["url"]) for line in lines]
+
+
+def uploading_to(folder: Path, *failing: str) -> type[BlockingFeedStorage]:
+    class Uploading(BlockingFeedStorage):
+        """Copies what is complete into *folder* in a thread, but for the files named *failing*."""
+
+        def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+            self.name = uri.rpartition("/")[2]
+
+        def _store_in_thread(self, file: Any) -> None:
+            with file:
+                if self.name in failing:
+                    raise OSError("421 too many connections")
+                file.seek(0)
+                (folder / self.name).write_bytes(file.read())
+
+    return Uploading
 
 
 def query(ledger: Path, sql: str) -> list[Any]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from cases import sampled
-from crawls import Crawl, crawl_site, path_of, remembered, start_process, urls_in
-from scrapy.extensions.feedexport import BlockingFeedStorage
+from crawls import Crawl, crawl_site, path_of, remembered, start_process, uploading_to, urls_in
 from test_feeds import PLUGINS
 from texts import article, edited, page
 from web import served
@@ -21,23 +20,6 @@ SITE = {
     "/c": page(edited(article(1), "differently")),
     "/other": page(article(2)),
 }
-
-
-def uploading_to(folder: Path, *failing: str) -> type[BlockingFeedStorage]:
-    class Uploading(BlockingFeedStorage):
-        """Copies what is complete into a folder in a thread, but for the files named *failing*."""
-
-        def __init__(self, uri: str, *, feed_options: Any = None) -> None:
-            self.name = uri.rpartition("/")[2]
-
-        def _store_in_thread(self, file: Any) -> None:
-            with file:
-                if self.name in failing:
-                    raise OSError("421 too many connections")
-                file.seek(0)
-                (folder / self.name).write_bytes(file.read())
-
-    return Uploading
 
 
 async def claims_have_ended(spider: Any, count: int) -> None:

@@ -314,18 +314,3 @@ def test_a_page_without_main_text_may_say_fewer_items_and_new_ones(tmp_path: Pat
         assert stored(site, "a") == []
         assert stored(site, "ac") == [("/", "c"), ("/other", "c")]
         assert stored(site, "ac") == []
-
-
-def test_processes_that_share_a_ledger_store_whatever_items_say(tmp_path: Path):
-    ledger = f"sqlite:///{tmp_path}/pages.sqlite?share=1"
-    pages = {**offers(), **branches()}
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield from (parse_branch if "/branch/" in response.url else parse_offer)(self, response)
-
-    def stored(site: KnownSite) -> int:
-        options = {"DEDUP_INDEX": ledger, "CONCURRENT_REQUESTS": 8}
-        return len(site.crawl(parse=parse, **options).items)
-
-    with known_site(pages, tmp_path) as site:
-        assert [stored(site) for _ in range(3)] == [len(pages), 0, 0]

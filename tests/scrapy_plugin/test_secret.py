@@ -5,18 +5,15 @@ import logging
 from pathlib import Path
 
 import pytest
-from crawls import crawl_site, known_site, spider_over
+from crawls import crawl_site, known_site
 from extractors import fragile
-from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.settings import Settings
 from texts import article, edited, page
 
 from dedup.methods import FingerprintMethod
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
-from dedup.scrapy_plugin.open_store import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
-from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader
 from dedup.workers import Task, WorkerPool
 
@@ -145,17 +142,10 @@ def test_a_method_with_hashes_of_its_own_is_refused(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_ledger_is_for_one_secret(tmp_path, monkeypatch):
+def test_a_later_crawl_knows_what_one_with_the_secret_has_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     with known_site(SITE, tmp_path) as site:
         for stored in (["/a", "/other"], []):
             assert site.crawl("/a", "/other", DEDUP_METHOD="verified").stored == stored
         copy = site.crawl("/near", "/b", DEDUP_METHOD="verified")
         assert copy.dedup_stats["exact_duplicates"] == copy.dedup_stats["near_duplicates"] == 1
-    for secret, told in (("", "none"), (SECRET[::-1], "another")):
-        monkeypatch.setenv("DEDUP_SECRET", secret)
-        settings = read(DEDUP_INDEX=str(site.ledger), DEDUP_METHOD="verified")
-        with pytest.raises(LedgerError, match=f": a secret there, {told} here .DEDUP_SECRET") as e:
-            open_store(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
-        for name in (SECRET, SECRET[::-1], KeyedHashing(SECRET).secret_digest):
-            assert name not in str(e.value)
