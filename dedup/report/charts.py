@@ -4,7 +4,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from dedup.report.counts import COUNTER_OF
 from dedup.report.report import Report
+from dedup.rule import Kind
 from dedup.units import shorten_number
 
 _BINS = 24
@@ -14,22 +16,19 @@ _WIDTH, _CHARACTER, _GAP = 480, 10, 16
 _SELDOM = ("changed", "unchanged", "repeated")
 # The CSS class of each kind of verdict, in the order of bars.
 _CLASSES = {
-    "new": "new",
-    "changed": "changed",
-    "exact-duplicate": "exact",
-    "near-duplicate": "near",
-    "unchanged": "unchanged",
-    "repeated": "repeated",
-    "skipped": "skipped",
+    Kind.NEW: "new",
+    Kind.CHANGED: "changed",
+    Kind.EXACT: "exact",
+    Kind.NEAR: "near",
+    Kind.UNCHANGED: "unchanged",
+    Kind.REPEATED: "repeated",
+    Kind.SKIPPED: "skipped",
 }
 
 
 def shares(report: Report) -> list[tuple[str, int, float]]:
     """Return CSS class, number and percentage of the pages with each verdict."""
-    counts = {
-        name: report.pages[{"exact": "exact_duplicates", "near": "near_duplicates"}.get(name, name)]
-        for name in _CLASSES.values()
-    }
+    counts = {name: report.pages[COUNTER_OF.get(kind, kind)] for kind, name in _CLASSES.items()}
     counts["skipped"] = sum(counts["skipped"].values())
     total = max(1, sum(counts.values()))
     return [

@@ -169,15 +169,9 @@ def _groups(copies: Iterable[Copy], diffs: _Diffs) -> tuple[list[dict[str, Any]]
         elif (difference := group["text"]) is None:
             difference = group["text"] = diffs.add_text(copy.original)
         group["count"] += 1
-        group["copies"].append(
-            {
-                "url": copy.url,
-                "title": "" if title == group["title"] else title,
-                "distance": None if is_exact else copy.distance,
-                "retitled": copy.retitled,
-                "diff": difference,
-            }
-        )
+        title_shown = "" if title == group["title"] else title
+        distance = None if is_exact else copy.distance
+        group["copies"].append((copy._replace(title=title_shown, distance=distance), difference))
         for text in (copy.url, copy.url, title):
             size += len(text.encode("utf-8", "replace"))
         size += _BYTES_OF_A_COPY

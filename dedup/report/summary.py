@@ -1,8 +1,8 @@
 """Counts what dedup does in a crawl."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -28,27 +28,6 @@ logger = get_logger(__name__)
 
 _NOTHING_NEAR = {"sample": 0, "pages": 0, "within": 0, "distances": {}}
 _LOST = ("pages", "pages_of_earlier_crawls", "sequences", "share", "error")
-
-
-class _FiguresOnly:
-    """Logs the first exception within its blocks, and counts each as an error of dedup."""
-
-    def __init__(self, stats: StatCollector) -> None:
-        self._stats = stats
-        self._has_failed = False
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        if not self._has_failed:
-            logger.error("Dedup failed to count; figures of its report are wrong", exc_info=error)
-        self._has_failed = True
-        with suppress(Exception):  # it may be the stats that fail
-            self._stats.inc_value("dedup/errors")
-        return True
 
 
 class Summary:
@@ -88,14 +67,27 @@ class Summary:
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
         self.kept = KeptPages()
-        self._figures_only = _FiguresOnly(stats)
+        self._has_failed = False
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
         """What is known of requests that were not sent."""
         self.events = PageEvents()
         """The pages."""
 
+    @contextmanager
+    def _figures_only(self) -> Iterator[None]:
+        """Log the first exception within such blocks, and count each as an error of dedup."""
+        try:
+            yield
+        except Exception as error:
+            if not self._has_failed:
+                message = "Dedup failed to count; figures of its report are wrong"
+                logger.error(message, exc_info=error)
+            self._has_failed = True
+            with suppress(Exception):  # it may be the stats that fail
+                self._stats.inc_value("dedup/errors")
+
     def count(self, name: str, by: float = 1) -> None:
-        with self._figures_only:
+        with self._figures_only():
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
     def record(
@@ -115,9 +107,9 @@ class Summary:
         where *page* does not have it. *differences*: what the items of the page say, and those of
         the page that it repeats do not.
         """
-        with self._figures_only:
+        with self._figures_only():
             self._count(verdict, size, page.evidence if page else None)
-        with self._figures_only:
+        with self._figures_only():
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
             sequences = None
             if self.losses is not None and page is not None:
@@ -155,19 +147,19 @@ class Summary:
 
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
-        with self._figures_only:
+        with self._figures_only():
             if self.losses is not None and page.sequences:
                 self.losses.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
-        with self._figures_only:
+        with self._figures_only():
             if self.losses is not None:
                 self.losses.claim_ends(claim, self.events, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
-        with self._figures_only:
+        with self._figures_only():
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 
     def finish(
@@ -225,22 +217,22 @@ class Summary:
             "chinese_scripts": None, "url_advice": None, "dropped_text": None,
             **PageEvents().figures(),
         }  # fmt: skip
-        with self._figures_only:
+        with self._figures_only():
             figures |= self.events.figures()
         if self.contents is not None:
-            with self._figures_only:
+            with self._figures_only():
                 figures["url_advice"] = self.contents.advice()
             if detector is not None:
                 threshold = self.settings.get("DEDUP_MAX_DISTANCE")
-                with self._figures_only:
+                with self._figures_only():
                     figures |= self.kept.near_misses(detector, threshold)
         if self.texts is not None and detector is not None:
-            with self._figures_only:
+            with self._figures_only():
                 figures["second_opinion"] = self.kept.second_opinion(detector, self.texts)
-            with self._figures_only:
+            with self._figures_only():
                 figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
         if self.losses is not None and self.events.has_sequences:
-            with self._figures_only:
+            with self._figures_only():
                 text = self.losses.result(self.events)
                 figures["dropped_text"] = {**text, "is_stored": not self._drops}
                 for name in _LOST:

@@ -43,21 +43,6 @@ def test_originals_with_copies_stay_when_there_is_no_room(open_store):
     assert len(store) == 20
 
 
-def test_copies_leave_room_for_pages_without(open_store):
-    store = open_store(40)
-    for n in range(40):
-        store.record(new(), f"a{n}", page("text"))
-    for copy in range(50):
-        for n in range(40):
-            store.record(near(f"a{n}", 1), f"a{n}/{copy}", page("text"))
-    copies = [f"a{n}/{copy}" for n in range(40) for copy in range(50)]
-    originals = {url.partition("/")[0] for url in kept(store, copies)}
-    assert len(store) == 40
-    assert len(kept(store, copies)) >= 10
-    assert all(original in store for original in originals)
-    assert len([n for n in range(40) if f"a{n}" in store and f"a{n}" not in originals]) >= 10
-
-
 def test_a_quarter_is_left_to_pages_without_copies_those_with_the_least_priorities(open_store):
     store, urls = open_store(8), sorted((f"a{n}" for n in range(8)), key=priority)
     for url in urls:
