@@ -1,12 +1,11 @@
-"""The choice of an index for the sketches of a method, and the loading of stored sketches."""
+"""The choice of an index for the sketches of a method, and many sketches at once in it."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from dedup.arrays import Array, Packed
-from dedup.index.base import Index
-from dedup.index.batches import BatchIndex, FingerprintBatches, KeyBatches
+from dedup.index.base import Index, Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
 from dedup.methods.base import KeyMethod, Method
@@ -21,19 +20,8 @@ def index_for(method: Method) -> Index:
     """
     if isinstance(method, FingerprintMethod):
         return HammingIndex(method.bits, method.max_distance)
-    return KeyIndex(_with_keys(method))
-
-
-def batch_index_for(method: Method) -> BatchIndex:
-    """Return an empty index with the same answers as that of `index_for`, queried in batches."""
-    if isinstance(method, FingerprintMethod):
-        return FingerprintBatches(method)
-    return KeyBatches(_with_keys(method))
-
-
-def _with_keys(method: Method) -> KeyMethod:
     if isinstance(method, KeyMethod):
-        return method
+        return KeyIndex(method)
     name = type(method).__name__
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
 
@@ -74,3 +62,79 @@ class Loader:
         """Add the remaining sketches to the index; raises ValueError as `add` does."""
         self._index.add_many(self._sketches, np.concatenate(self._pages))
         self._begin()
+
+
+class BatchIndex:
+    """Finds the nearest stored page for each sketch of a batch, as an index does one by one.
+
+    The stored candidates of a whole batch are looked up at once, in a tenth of the time. What the
+    batch itself adds is found in an index of the batch. Pages are numbered in add order.
+    """
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._index = index_for(method)
+        # What was added, but is not in the index yet.
+        self._pending = Packed()
+        self._count = 0
+
+    def begin(self, sketches: Sequence[bytes | None]) -> None:
+        """Start a new batch of *sketches* from `Method.to_bytes`; ``None`` where a page has none.
+
+        Sketches of the previous batch that were not added are forgotten.
+        """
+        self._store_pending()
+        self._sketches = sketches
+        present = [(place, sketch) for place, sketch in enumerate(sketches) if sketch is not None]
+        places = np.array([place for place, _ in present], np.int64)
+        packed = Packed()
+        packed.extend([sketch for _, sketch in present])
+        self._nearest: dict[int, Match] = {}
+        self._candidates = np.zeros(len(sketches), np.int64)
+        for rows, pages, distances in self._index.compare_many(packed):
+            self._candidates += np.bincount(places[rows], minlength=len(sketches))
+            near = distances <= self._method.max_distance
+            columns = places[rows[near]], pages[near], distances[near]
+            for place, *match in zip(*(column.tolist() for column in columns), strict=True):
+                found = Match(*match)
+                self._nearest[place] = min(self._nearest.get(place, found), found)
+        batch = index_for(self._method)
+        batch.candidates_per_key = None
+        batch.add_many(packed, places)
+        self._others: dict[int, list[tuple[int, float]]] = {}
+        for rows, others, distances in batch.compare_many(packed):
+            is_other = places[rows] != others
+            columns = places[rows[is_other]], others[is_other], distances[is_other]
+            for place, *other in zip(*(column.tolist() for column in columns), strict=True):
+                self._others.setdefault(place, []).append((other[0], other[1]))
+        # Of what was added in this batch, by place.
+        self._numbers: dict[int, int] = {}
+
+    def query(self, place: int) -> Match | None:
+        """Return what `Index.query` would for the sketch at *place*, which was not added yet."""
+        nearest = self._nearest.get(place)
+        if place not in self._others:
+            return nearest
+        added = [
+            Match(self._numbers[other], distance)
+            for other, distance in self._others[place]
+            if other in self._numbers
+        ]
+        most = self._index.candidates_per_key
+        if added and most is not None and self._candidates[place] + len(added) > most:
+            # The latest candidates of some key may have changed.
+            self._store_pending()
+            return self._index.query(self._method.from_bytes(self._sketches[place] or b""))
+        matches = [match for match in added if match.distance <= self._method.max_distance]
+        return min([*matches, nearest] if nearest else matches, default=None)
+
+    def add(self, place: int) -> None:
+        """Store the sketch at *place* in the batch under the next number: 0, 1, 2, ..."""
+        self._pending.append(self._sketches[place] or b"")
+        self._numbers[place] = self._count
+        self._count += 1
+
+    def _store_pending(self) -> None:
+        if len(self._pending):
+            self._index.add_many(self._pending)
+            self._pending = Packed()

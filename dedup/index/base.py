@@ -41,6 +41,9 @@ class Index(ABC):
     Smaller batches take more time per sketch; larger ones are in memory twice.
     """
 
+    candidates_per_key: int | None = None
+    """As of a `KeyMethod`."""
+
     def __init__(self) -> None:
         self._next_page = 0
 
@@ -93,6 +96,13 @@ class Index(ABC):
     @abstractmethod
     def query_all(self, sketch: Any) -> list[Match]:
         """Return all stored pages within the threshold, the nearest first, ties by page number."""
+
+    @abstractmethod
+    def compare_many(self, sketches: Any) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield numbers of *sketches*, pages and distances, in blocks: of all matches, each once.
+
+        Some that are farther may be among them. *sketches*: as of `add_many`.
+        """
 
     @abstractmethod
     def nearest_beyond(

@@ -142,6 +142,9 @@ class HammingIndex(FingerprintTables):
             which, pages = self._with_further(places)
             yield start + owners[which], pages, distances[which]
 
+    def compare_many(self, sketches: Any) -> Iterator[tuple[Array, Array, Array]]:
+        return self.join(sketches)
+
     def _blocks_of_matches(self, rows: Array) -> Iterator[tuple[int, Array, Array, Array]]:
         for start in range(0, len(rows), _BATCH):
             yield start, *self._near_of_many(rows[start : start + _BATCH])

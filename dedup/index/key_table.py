@@ -41,11 +41,6 @@ class KeyTable:
     def _least_length(self) -> int:
         return max(_SHORTEST_RUN, _RATIO * len(self._runs[-1]))
 
-    def remove(self, keys: Array, position: int) -> None:
-        """Remove *position* from under each of *keys*, in time linear in the size of the table."""
-        rows = keys << _BITS | np.uint64(position)
-        self._runs = [run[np.isin(run, rows, invert=True)] for run in self._runs]
-
     def renumber(self, positions: Array, is_kept: Array) -> None:
         """Replace each position by ``positions[position]``, in the same order; drop some.
 

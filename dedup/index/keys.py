@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, starmap
 from sys import getsizeof
 from typing import Any
 
@@ -17,6 +18,14 @@ _NO_PAGE = LAST_PAGE + 1
 # Gaps are closed when they outnumber the stored sketches by so many: rarely enough to be cheap.
 _MOST_GAPS = 1024
 _MOVED_AT_ONCE = 4096
+# So that the payloads of all pairs fit into the processor's cache.
+_PAIRS_AT_ONCE = 1 << 11
+# About 30 MB. Pages of one template may share keys with all others.
+_MOST_PAIRS = 1 << 20
+_BITS = np.uint64(32)
+
+_Keys = tuple[Array, Array, Sequence[bytes]]
+"""What `KeyMethod.keys_of_many` returns."""
 
 
 class KeyIndex(Index):
@@ -25,16 +34,20 @@ class KeyIndex(Index):
     def __init__(self, method: KeyMethod) -> None:
         super().__init__()
         self._method = method
+        self.candidates_per_key = method.candidates_per_key
         self._table = KeyTable()
         # Both by position.
         self._payloads = Packed()
         self._pages = array("I")
         self._count = 0
-        self._last: tuple[object, Array] | None = None
+        # Whether a page at a higher position has a higher number, and none was discarded.
+        self._is_in_order = True
+        self._last: tuple[object, _Keys] | None = None
 
     def _store(self, sketch: Any, page: int) -> None:
-        keys, payload = self._keys(sketch), self._method.payload(sketch)
+        keys, _, [payload] = self._keys_of(sketch)
         position = len(self._payloads)
+        self._is_in_order = self._is_in_order and page >= self._next_page
         # A slice: what ran out of memory before it had a payload is gone.
         self._pages[position:] = array("I", [page])
         self._payloads.append(payload)
@@ -44,20 +57,22 @@ class KeyIndex(Index):
     def _store_many(self, sketches: Sequence[bytes], pages: Array) -> None:
         keys, counts, payloads = self._method.keys_of_many(sketches)
         first = len(self._payloads)
-        positions = np.arange(first, first + len(payloads), dtype=np.uint32)
+        is_later = (pages[:1] >= self._next_page).all() and (pages[1:] > pages[:-1]).all()
+        self._is_in_order = self._is_in_order and bool(is_later)
         self._pages[first:] = array("I", pages.tobytes())
         self._payloads.extend(payloads)
-        self._table.add(keys, np.repeat(positions, counts))
+        self._table.add(keys, np.repeat(np.arange(first, len(self._payloads)), counts))
         self._count += len(payloads)
 
     def discard(self, sketch: Any, page: int) -> bool:
-        _, candidates = self._find(self._keys(sketch))
+        keys, _, [payload] = self._keys_of(sketch)
+        _, candidates = self._find(keys)
         of_page = sort_unique(candidates[self._page_numbers()[candidates] == page]).tolist()
-        payload = self._method.payload(sketch)
         positions = [position for position in of_page if self._payloads[position] == payload]
         for position in positions:
             self._pages[position] = _NO_PAGE
         self._count -= len(positions)
+        self._is_in_order = False
         if len(self._pages) - self._count > self._count + _MOST_GAPS:
             self._close_gaps()
         return bool(positions)
@@ -78,7 +93,7 @@ class KeyIndex(Index):
         return np.frombuffer(self._pages, np.uint32)
 
     def query_all(self, sketch: Any) -> list[Match]:
-        return sorted(self._within(sketch, self._method.max_distance))
+        return self._matches(sketch, self._method.max_distance)
 
     def nearest_beyond(
         self, sketches: Iterable[Any], within: float, counts: PageFilter | None = None
@@ -89,47 +104,75 @@ class KeyIndex(Index):
         """
         limit = self._method.max_distance
         for sketch in sketches:
-            matches = sorted(m for m in self._within(sketch, within) if m.distance > limit)
+            matches = (m for m in self._matches(sketch, within) if m.distance > limit)
             yield next((m for m in matches if counts is None or counts(m.page)), None)
 
-    def _within(self, sketch: Any, distance: float) -> list[Match]:
-        """Return the candidates within *distance*, unsorted."""
-        positions = self._candidates(sketch, distance)
-        if not positions:
-            return []
-        own, others = self._method.payload(sketch), [self._payloads[at] for at in positions]
-        distances = self._method.distances_of_pairs([own] * len(others), others)
-        return [
-            Match(self._pages[positions[number]], distances[number].item())
-            for number in np.flatnonzero(distances <= distance).tolist()
-        ]
+    def _matches(self, sketch: Any, within: float) -> list[Match]:
+        """Return the stored pages within a distance, the nearest first, ties by page number."""
+        return sorted(
+            Match(page, distance)
+            for _, pages, distances in self._compare(self._keys_of(sketch), within)
+            for page, distance in zip(pages.tolist(), distances.tolist(), strict=True)
+            if distance <= within
+        )
 
-    def _candidates(self, sketch: Any, within: float) -> list[int]:
-        """Return the positions of the candidates for *sketch*, each once."""
-        keys = self._keys(sketch)
-        needed = self._method.least_shared_keys(len(keys), within)
-        if needed > 1:  # it has one of the rarest, then, and long lists of others are not read
-            rarest = np.argsort(self._table.counts(keys), kind="stable")
-            keys = keys[rarest[: len(keys) - needed + 1]]
-        numbers, positions = self._find(keys)
-        most = self._method.candidates_per_key
-        if most is not None and len(positions) > most:
-            positions = positions[newest(numbers, self._page_numbers()[positions], most)]
-        return sort_unique(positions).tolist()  # type: ignore[no-any-return]
+    def compare_many(self, sketches: Sequence[bytes]) -> Iterator[tuple[Array, Array, Array]]:
+        return self._compare(self._method.keys_of_many(sketches), self._method.max_distance)
 
-    def _find(self, keys: Array) -> tuple[Array, Array]:
+    def _compare(self, sketches: _Keys, within: float) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield numbers of sketches, and pages and distances of their candidates, each pair once.
+
+        All that are *within* a distance are among them.
+        """
+        keys, counts, payloads = sketches
+        owners = np.repeat(np.arange(len(counts)), counts)
+        rows = self._rarest(keys, counts, owners, within)
+        keys, owners = keys[rows], owners[rows]
+        most = self.candidates_per_key
+        # The last positions are the latest pages, then, and long lists of others are not read.
+        last = most if self._is_in_order else None
+        for rows in [slice(None)] if len(counts) == 1 else self._parts(keys, last):
+            numbers, positions = self._find(keys[rows], last)
+            if most is not None and len(positions) > most:
+                is_newest = newest(numbers, self._page_numbers()[positions], most)
+                numbers, positions = numbers[is_newest], positions[is_newest]
+            pairs = sort_unique(owners[rows][numbers].astype(np.uint64) << _BITS | positions)
+            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+                part = pairs[start : start + _PAIRS_AT_ONCE]
+                of_pairs, positions = (part >> _BITS).astype(np.intp), part.astype(np.uint32)
+                distances = self._method.distances_of_pairs(
+                    [payloads[number] for number in of_pairs.tolist()],
+                    [self._payloads[position] for position in positions.tolist()],
+                )
+                yield of_pairs, self._page_numbers()[positions], distances
+
+    def _parts(self, keys: Array, most: int | None) -> list[slice]:
+        """Return rows of *keys*, so many at a time that they do not have too many candidates."""
+        numbers = np.cumsum(self._table.counts(keys, most)) // _MOST_PAIRS
+        return list(starmap(slice, pairwise([0, *np.flatnonzero(np.diff(numbers)) + 1, len(keys)])))
+
+    def _rarest(self, keys: Array, counts: Array, owners: Array, within: float) -> Array | slice:
+        """Return rows of *keys* that are enough: what is *within* a distance has one of them."""
+        needed = [self._method.least_shared_keys(count, within) for count in counts.tolist()]
+        if max(needed, default=1) <= 1:
+            return slice(None)
+        order = np.lexsort((self._table.counts(keys), owners))
+        rank = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+        enough: Array = order[rank <= (counts - needed)[owners]]
+        return enough
+
+    def _find(self, keys: Array, most: int | None = None) -> tuple[Array, Array]:
         """Return numbers of *keys*, and a position of a stored sketch with the key for each."""
-        numbers, positions = self._table.find(keys)
+        numbers, positions = self._table.find(keys, most)
         if not len(positions):
             return numbers, positions
         is_stored = self._page_numbers()[positions] != _NO_PAGE
         return numbers[is_stored], positions[is_stored]
 
-    def _keys(self, sketch: Any) -> Array:
+    def _keys_of(self, sketch: Any) -> _Keys:
         # Most sketches are queried just before they are added.
         if self._last is None or self._last[0] is not sketch:
-            keys = set(self._method.keys(sketch))
-            self._last = (sketch, np.fromiter(keys, np.uint64, len(keys)))
+            self._last = sketch, self._method.keys_of_many([self._method.to_bytes(sketch)])
         return self._last[1]
 
     def __len__(self) -> int:

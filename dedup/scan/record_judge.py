@@ -11,13 +11,12 @@ from typing import BinaryIO
 from dedup.arrays import Packed
 from dedup.evidence import Evidence, Names, Objection, Weakness
 from dedup.index.base import Match
-from dedup.index.batches import Nothing
 from dedup.lost_text import LostText
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
-from dedup.search import batch_index_for
+from dedup.search import BatchIndex
 from dedup.text import from_utf8
 from dedup.view.view import View
 
@@ -101,9 +100,9 @@ class RecordJudge:
         self._rule = rule
         self._view = View(method, rule, names) if has_pages else None
         self._numbers_in_view = array("I")
-        self._texts = batch_index_for(Exact())
+        self._texts = BatchIndex(Exact())
         # Nothing is near by that method that is not equal.
-        self._index = Nothing() if type(method) is Exact else batch_index_for(method)
+        self._index = None if type(method) is Exact else BatchIndex(method)
         # The numbers of the records that were kept: of all, and of those that are in the index,
         # which has no more than 2**32 either.
         self._numbers_of_texts = array("I")
@@ -120,14 +119,17 @@ class RecordJudge:
             return
         # Their places in the batch; what is skipped has none.
         self._texts.begin([record.digest for record in records])
-        self._index.begin(
-            [
-                None
-                if record.digest is None or self._rule.is_short(record) or self._texts.query(place)
-                else record.sketch
-                for place, record in enumerate(records)
-            ]
-        )
+        if self._index:
+            self._index.begin(
+                [
+                    None
+                    if record.digest is None
+                    or self._rule.is_short(record)
+                    or self._texts.query(place)
+                    else record.sketch
+                    for place, record in enumerate(records)
+                ]
+            )
         for place, (number, record) in enumerate(zip(numbers, records, strict=True)):
             self.outcome.fates[number] = self._fate(place, number, record)
 
@@ -149,7 +151,9 @@ class RecordJudge:
 
     def _fate(self, place: int, number: int, record: PageRecord) -> Fate:
         finding = self._rule.judge(
-            record, lambda: self._texts.query(place), lambda: self._index.query(place)
+            record,
+            lambda: self._texts.query(place),
+            lambda: self._index.query(place) if self._index else None,
         )
         if finding.match:
             is_exact = finding.kind is Kind.EXACT
@@ -169,7 +173,7 @@ class RecordJudge:
         self._numbers_of_texts.append(number)
         if self._rule.is_short(record):
             self.outcome.short += 1
-        else:
+        elif self._index:
             self._index.add(place)
             self._numbers_of_index.append(number)
 
