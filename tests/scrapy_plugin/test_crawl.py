@@ -533,19 +533,6 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     assert "simhash" in html
 
 
-def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path: Any):
-    with served(SITE) as url:
-        for _ in range(3):
-            crawl_paths(url, "/original", name="a/b", DEDUP_REPORT=tmp_path)
-    names = {path.stem for path in tmp_path.glob("*.json")}
-    assert len(names) == 3
-    assert {path.name for path in tmp_path.glob("[!.]*")} == {
-        *(name + suffix for name in names for suffix in (".json", ".html")),
-        "index.html",
-        "index.jsonl",
-    }
-
-
 def test_a_repeated_body_that_is_kept_is_read_again_once_for_its_fields():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         for number in range(10):

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -114,25 +113,6 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
         assert result.stats["dedup/errors"] >= 1
         assert len(result.messages(logging.ERROR)) == 1
     assert run(paths).stored == (KEPT if "Checkpoints" in fault else [])
-
-
-ONLY_FOR_REPORTS = (
-    "dedup.url_advice.Contents.__init__",
-    "dedup.report.kept_pages.Sample.add",
-    "dedup.neighbours.Neighbours.of",
-    "dedup.report.texts.TextStore._put",
-)
-
-
-def test_what_only_a_report_shows_is_not_gathered_where_nobody_sees_it(monkeypatch):
-    for name in ONLY_FOR_REPORTS:
-        monkeypatch.setattr(name, failing)
-    result = run({})
-    assert result.stored == KEPT
-    assert "dedup/errors" not in result.stats
-    assert re.search(r"^pages +4$", result.table, re.MULTILINE)
-    assert re.search(r"^group of 3 +http", result.table, re.MULTILINE)
-    assert 'set DEDUP_REPORT = "reports"' in result.table
 
 
 @pytest.mark.parametrize("seen", ["DEDUP_INDEX", "DEDUP_REPORT"])

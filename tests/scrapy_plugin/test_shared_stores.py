@@ -1,7 +1,6 @@
 """Crawls with a store that others share, in the tests' own process, over a real Redis server."""
 
 import asyncio
-import json
 import logging
 import signal
 import time
@@ -226,17 +225,6 @@ def test_items_and_links_are_judged_among_those_of_all(fleet: Fleet, settings: A
     assert fleet.crawl("/0b", "/1", "/2", **settings).stored == ["/2"]
 
 
-def test_near_misses_are_named_by_the_urls_that_others_have_stored(tmp_path: Path, fleet: Fleet):
-    fleet.pages["/far"] = page(replaced(article(1), 3))
-    fleet.crawl("/0", DEDUP_MAX_DISTANCE=1)
-    crawled = fleet.crawl("/far", DEDUP_REPORT=str(tmp_path), DEDUP_MAX_DISTANCE=1)
-    assert crawled.stored == ["/far"]
-    told = report_in(tmp_path)
-    assert [miss["other"] for miss in told["near_misses"]] == [fleet.url + "/0"]
-    assert told["store"]["exchanges"] > 0
-    assert PASSWORD not in json.dumps(told)
-
-
 class Outage:
     """Kills the server before one page, and starts it again before another."""
 
@@ -282,27 +270,6 @@ def test_a_store_that_is_down_from_the_first_page_on_is_joined_later(
     assert crawled.dedup_stats["near_duplicates"] == crawled.dedup_stats["skipped/empty"] == 1
     assert "errors" not in crawled.dedup_stats
     assert fleet.crawl("/1b", "/2b").stored == []
-
-
-def test_what_comes_while_the_store_fails_is_entered_when_it_works_again(
-    fleet: Fleet, server: RedisServer
-):
-    def fault(path: str) -> None:
-        with Redis(port=server.port, password=PASSWORD) as client:
-            if path == "/2":
-                client.rename("{dedup:test}:log", "aside")
-                client.set("{dedup:test}:log", "of another type")
-            elif path == "/4":
-                client.rename("aside", "{dedup:test}:log")
-
-    paths = ["/0", "/1", "/2", "/3", "/4", "/5"]
-    crawled = fleet.crawl(*paths, before=fault)
-    assert crawled.stored == paths
-    assert crawled.dedup_stats["skipped/unchecked"] >= 2
-    assert crawled.dedup_stats["store/outages"] == 1, "a refused exchange is an outage"
-    assert "skipped/error" not in crawled.dedup_stats
-    assert not [message for message in crawled.messages() if "not in the ledger" in message]
-    assert fleet.crawl(*(path + "b" for path in paths)).stored == []
 
 
 def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
