@@ -15,10 +15,10 @@ from hashlib import blake2b, md5, sha1, sha256
 from numbers import Number
 from pathlib import PurePath
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from dedup.evidence import Evidence, digest_of_name, digest_of_title
+from dedup.limits import split_url
 from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE
 
 LONG_TEXT = 300
@@ -169,7 +169,7 @@ class PageOfItem:
         main_text: str | None = None,
     ) -> None:
         self._urls = urls
-        self._hosts = {host for url in urls if (host := _host(url))}
+        self._hosts = {host for url in urls if (host := split_url(url).netloc)}
         self._moments = moments
         self._html = html
         self._evidence = evidence
@@ -219,7 +219,7 @@ class PageOfItem:
 
     def _content_of_text(self, text: str) -> str:
         if _URL.match(text):
-            host = _host(text)
+            host = split_url(text).netloc
             if text in self._urls:
                 return ""
             return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
@@ -320,10 +320,3 @@ def _texts_of(html: str, *, shown: bool = True) -> list[str]:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:  # such as a bracket that is not closed
-        return ""

@@ -1,12 +1,10 @@
 """The longest strings that are stored: URLs, titles and messages come from the web."""
 
 from hashlib import blake2b
+from urllib.parse import SplitResult, urlsplit
 
 LONGEST_URL = 2_500
-"""Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083.
-
-No more is split, either: urlsplit takes time quadratic in the marks of a host.
-"""
+"""Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083."""
 LONGEST_SCOPE = 300
 """Characters of a scope, which values of items may be; what else an item is made of follows."""
 LONGEST_LINE = 1_000
@@ -39,3 +37,11 @@ def shorten_url(url: str, length: int = LONGEST_URL) -> str:
         return url
     digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{url[: length - len(digest) - 3]}...{digest}"
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of *url*; all are empty if it cannot be split."""
+    try:  # not all of a long one: urlsplit takes time quadratic in the marks of a host
+        return urlsplit(url[:LONGEST_URL])
+    except ValueError:  # such as an unclosed bracket in the host
+        return SplitResult("", "", "", "", "")

@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
 
 from packaging.version import InvalidVersion, Version
 from w3lib.url import canonicalize_url
 
-from dedup.limits import LONGEST_URL
+from dedup.limits import LONGEST_URL, split_url
 
 _BITS = 64
 WORST_RANK = (1 << _BITS) - 1
@@ -107,7 +106,7 @@ def clean_url(copy: Copy) -> int:
     >>> [clean_url(Copy(f"http://a/{path}")) for path in paths]
     [0, 1, 2, 65, 65, 64]
     """
-    parts = _split(copy.url)
+    parts = split_url(copy.url)
     of_path = [part.partition("/")[0] for part in parts.path.split(";")[1:]]
     of_query = parts.query.split("&") if parts.query else []
     names = [part.partition("=")[0].lower() for part in (*of_path, *of_query)]
@@ -128,7 +127,7 @@ def newest_version(copy: Copy) -> int:
     >>> [url[9:] for url in sorted(urls, key=lambda url: newest_version(Copy(url)))]
     ['b', 'en/v1.10/b', 'en/v1.9/b', 'en/dev/b']
     """
-    parts = _split(copy.url)
+    parts = split_url(copy.url)
     labels = parts.netloc.split(".")[:-2]
     # No version is deeper, and a hostile path has any number of segments.
     for segment in (*labels[:_MOST_SEGMENTS], *parts.path.split("/", _MOST_SEGMENTS)[1:]):
@@ -198,13 +197,6 @@ def canonical_form(url: str) -> str:
         return url
 
 
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url[:LONGEST_URL])
-    except ValueError:
-        return SplitResult("", "", "", "", "")
-
-
 def _is_of_session(name: str) -> bool:
     return name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS)
 
@@ -214,7 +206,7 @@ def _is_of_tracking(name: str) -> bool:
     from courlan import normalize_url  # slow to import
 
     try:
-        return not _split(normalize_url(f"http://a/?{name}=1")).query
+        return not split_url(normalize_url(f"http://a/?{name}=1")).query
     except ValueError:  # half a character, as of a URL in a damaged page
         return False
 

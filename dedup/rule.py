@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
-from urllib.parse import urlsplit
 
 from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, objection
+from dedup.limits import split_url
 from dedup.record import PageRecord
 from dedup.text import printable, readable_url
 
@@ -129,7 +129,7 @@ class Rule:
         """
         if self.demands is None or page.evidence is None:
             return False
-        if any(urlsplit(url).path in ("", "/") for url in urls):
+        if any(split_url(url).path in ("", "/") for url in urls):
             return False
         return self.demands.are_met_by_text(page.tokens, page.evidence.coverage)
 

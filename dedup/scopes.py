@@ -13,10 +13,9 @@ from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
-from dedup.limits import LONGEST_SCOPE, LONGEST_URL, shorten_url
+from dedup.limits import LONGEST_SCOPE, LONGEST_URL, shorten_url, split_url
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -45,7 +44,7 @@ def domain(url: str) -> str:
     >>> domain("https://docs.example.co.uk:8080/a"), domain("http://127.0.0.1:8080/")
     ('example.co.uk', '127.0.0.1')
     """
-    name = _parse(url).hostname or ""
+    name = split_url(url).hostname or ""
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
 
@@ -97,16 +96,9 @@ def _is_empty(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _host_of(root: str) -> str:
-    parts = _parse(root)
+    parts = split_url(root)
     name = parts.netloc.rpartition("@")[2].lower()
     return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
-
-
-def _parse(url: str) -> SplitResult:
-    try:
-        return urlsplit(url[:LONGEST_URL])
-    except ValueError:  # such as an unclosed bracket in the host
-        return SplitResult("", "", "", "", "")
 
 
 @cache

@@ -4,9 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterator
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from dedup.limits import LONGEST_URL
+from dedup.limits import LONGEST_URL, split_url
 from dedup.preference import is_version
 
 _INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
@@ -26,10 +25,7 @@ class Url(NamedTuple):
         """Return the parts of *url*, ``None`` if it is too long or not an http or https URL."""
         if len(url) > LONGEST_URL:
             return None
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            return None
+        parts = split_url(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             return None
         query = tuple(sorted(parts.query.split("&"))) if parts.query else ()
