@@ -41,7 +41,6 @@ from dedup.explanation import (
     sides_of_ledger,
     with_item,
 )
-from dedup.extraction import Extractor
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.limits import shorten, shorten_url
 from dedup.page import extracted_of
@@ -162,7 +161,10 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
         pages = ["", ""]
     else:
         pages = list(map(read_source, sources))
-        sides = [_side_of(*each, extractor) for each in zip(sources, pages, strict=True)]
+        sides = [
+            Side(source, extracted_of(page, extractor), canonical_of(page, source))
+            for source, page in zip(sources, pages, strict=True)
+        ]
     if options.items:
         items = _find_items(options.items, sources)
         sides = [with_item(*each, ignored) for each in zip(sides, items, pages, strict=True)]
@@ -179,10 +181,6 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
                 "tells what a crawl has learnt."
             )
     return explanation, notes
-
-
-def _side_of(source: str, page: str, extractor: Extractor) -> Side:
-    return Side(source, extracted_of(page, extractor), canonical_of(page, source))
 
 
 def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:

@@ -13,8 +13,6 @@ from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
 from dedup.stores.server_url import ServerUrl, open_log, split_options
 
-LEDGER_HELP = "the ledger of DEDUP_INDEX: a file, or the URL of a shared store"
-
 T = TypeVar("T")
 
 

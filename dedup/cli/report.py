@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
+from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import add_json, check_new
 from dedup.cli.terminal import new_table, print_json, show, show_heading, show_line
 from dedup.report import as_html, write_html
@@ -30,7 +30,8 @@ _GROUPS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=place_of, metavar="LEDGER", help=LEDGER_HELP)
+    parser.add_argument("ledger", type=place_of, metavar="LEDGER",
+        help="the ledger of DEDUP_INDEX: a file, or the URL of a shared store")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
         help="where the HTML goes (default: a table is shown, and no HTML is written)")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",

@@ -8,7 +8,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -66,11 +66,9 @@ def run(options: argparse.Namespace) -> int:
     # A terminal, or a device such as /dev/null.
     if options.ledger and state and stat.S_ISCHR(state.st_mode):
         raise ValueError("--ledger takes the items for stored: write them to a file (>> FILE)")
-    restore = _Restore(options)
-    with ExitStack() as stack:
+    with _open_ledger(options) as ledger:
+        restore = _Restore(options, ledger)
         # The items come first: the ledger names only what is stored.
-        if options.ledger:
-            restore.use_ledger(stack)
         if _ends_torn(output):
             output.write(b"\n")
         for dropped in restore.choose():
@@ -81,6 +79,15 @@ def run(options: argparse.Namespace) -> int:
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)
     return 1 if restore.unread else 0
+
+
+def _open_ledger(options: argparse.Namespace) -> AbstractContextManager[Restoration | None]:
+    """Return what has the ledger know of restored pages, if its block ends without an error."""
+    if not options.ledger:
+        return nullcontext()
+    with LedgerReader(options.ledger) as reader:
+        method = reader.method
+    return restoring(options.ledger, method, ", ".join(path.name for path in options.dropped))
 
 
 def _state_of(output: BinaryIO) -> os.stat_result | None:
@@ -107,9 +114,9 @@ def _ends_torn(output: BinaryIO) -> bool:
 
 
 class _Restore:
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, ledger: Restoration | None) -> None:
         self._options = options
-        self._ledger: Restoration | None = None
+        self._ledger = ledger
         self._items = 0
         self._verdicts: Counter[str] = Counter()
         self._groups: set[str | None] = set()
@@ -117,14 +124,6 @@ class _Restore:
         self._left_out: Counter[str] = Counter()
         self._unknown_to_ledger, self._first_unknown = 0, ""
         self.unread: list[UnreadableLine] = []
-
-    def use_ledger(self, stack: ExitStack) -> None:
-        """Take the ledger for what is restored, until *stack* is closed without an error."""
-        path = self._options.ledger
-        with LedgerReader(path) as reader:
-            method = reader.method
-        names = ", ".join(path.name for path in self._options.dropped)
-        self._ledger = stack.enter_context(restoring(path, method, names))
 
     def choose(self) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once; the ledger learns of their pages."""

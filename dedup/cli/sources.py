@@ -11,7 +11,7 @@ from w3lib.url import safe_url_string
 from dedup import __version__
 from dedup.records.base import decode_html
 
-MOST_BYTES = 10_000_000
+_MOST_BYTES = 10_000_000
 _SECONDS = 30.0
 _CHUNK = 1 << 16
 _CONTENT_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -29,8 +29,8 @@ def read_source(source: str) -> str:
     """
     is_url = source.lower().startswith(("http://", "https://"))
     body, content_type = _fetch(source) if is_url else (_read_file(source), None)
-    if len(body) > MOST_BYTES:
-        raise ValueError(f"{source} is larger than {MOST_BYTES:,} bytes")
+    if len(body) > _MOST_BYTES:
+        raise ValueError(f"{source} is larger than {_MOST_BYTES:,} bytes")
     text = decode_html(body, content_type)
     if "\0" in text:
         raise ValueError(f"{source} is not text: it has NUL characters")
@@ -40,7 +40,7 @@ def read_source(source: str) -> str:
 def _read_file(source: str) -> bytes:
     try:
         with Path(source).open("rb") as file:
-            return file.read(MOST_BYTES + 1)
+            return file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ValueError(f"{source} cannot be read ({error.strerror})") from error
 
@@ -60,7 +60,7 @@ def _fetch(url: str) -> tuple[bytes, str | None]:
                 problem = f"responds with status {response.status}"
             elif content_type and _mime_type(content_type) not in _CONTENT_TYPES:
                 problem = f"is not HTML but {content_type}"
-            while not problem and len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
+            while not problem and len(body) <= _MOST_BYTES and (part := response.read1(_CHUNK)):
                 body += part
                 if time.monotonic() > end:
                     raise TimeoutOfServer
