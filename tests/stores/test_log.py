@@ -1035,7 +1035,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
         rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
         entries = await all_entries(log)
         snapshot = [entry for piece in await collected(log.snapshot()) for entry in piece]
-        assert counting(snapshot) == counting(entries)
+        assert without_runs(counting(snapshot)) == without_runs(counting(entries))
         return told, sorted(rows, key=str), without_times(entries)
 
     async def check():
@@ -1046,6 +1046,12 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
             await fresh.aclose()
 
     asyncio.run(check())
+
+
+def without_runs(found):
+    """What counts, but of which run a page is: a ledger takes the last one of who stored it."""
+    stored, *others = found
+    return {number: page for number, (page, _) in stored.items()}, others
 
 
 def without_times(entries):
