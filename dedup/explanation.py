@@ -237,9 +237,9 @@ def _fingerprints_as_json(one: int, other: int) -> dict[str, str | Sequence[int]
     return {"a": f"{one:#x}", "b": f"{other:#x}", "differing": differing}
 
 
-def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str], notes: list[str]) -> list[Side]:
-    """Return what a ledger has kept of the pages at *urls*; add to *notes* what is to be known."""
-    sides = []
+def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> tuple[list[Side], list[str]]:
+    """Return what a ledger has kept of the pages at *urls*, and what is to be known of that."""
+    sides, notes = [], []
     for name, url in zip("AB", urls, strict=True):
         original = None
         if (stored := ledger.text(url)) is None and (original := _equal_page(ledger, url)):
@@ -272,7 +272,7 @@ def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str], notes: list[str])
         sides = [
             side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides
         ]
-    return sides
+    return sides, notes
 
 
 def _equal_page(ledger: LedgerReader, url: str) -> str | None:

@@ -154,7 +154,7 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
         with open_ledger(options.ledger) as ledger:
             method = method or method_of_ledger(ledger)
             rule, ignored = ledger.rule, ledger.setting("DEDUP_IGNORE_FIELDS", [])
-            sides = sides_of_ledger(ledger, sources, notes)
+            sides, notes = sides_of_ledger(ledger, sources)
             of_host = host(options.other)
             known = chain.from_iterable(piece.keys_with_evidence() for piece in ledger.columns())
             names = names_of(page for page in known if host(page[0]) == of_host)
