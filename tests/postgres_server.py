@@ -5,7 +5,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 import psycopg
 from log_servers import LogServer, skip_without_server
+from redis_server import free_port
 
 from dedup.stores.log import LEASE
 from dedup.stores.postgres_log import PostgresLog
@@ -38,11 +38,6 @@ def programs():
 
 
 _TEMPORARY = tempfile.gettempdir()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 class PostgresServer:

@@ -166,6 +166,10 @@ async def collected(iterator):
     return [item async for item in iterator]
 
 
+async def snapshot_of(log, since=0.0):
+    return [entry async for piece in log.snapshot(since) for entry in piece]
+
+
 def counting(entries):
     """What counts after *entries*: stored pages, open claims, and keys that are preferred.
 
@@ -378,14 +382,14 @@ async def test_an_answer_begins_with_the_entry_that_was_seen_last(place):
 
 
 @pytest.mark.slow
-async def test_answers_are_bounded_and_the_rest_is_read(place):
+async def test_answers_are_bounded_and_the_rest_is_read_and_a_snapshot_is_complete(place):
     process = await joined(place)
     more = 5
     answer = await process.exchange([record(number) for number in range(MOST_ENTRIES + more)])
     assert answer.made == list(range(1, MOST_ENTRIES + more + 1))
     assert [entry.position for entry in answer.entries] == answer.made[:MOST_ENTRIES]
-    answer = await process.exchange(seen=3)
-    assert [entry.position for entry in answer.entries] == list(range(3, MOST_ENTRIES + 3))
+    later = await process.exchange(seen=3)
+    assert [entry.position for entry in later.entries] == list(range(3, MOST_ENTRIES + 3))
     entries = await process.log.entries(2)
     assert [entry.position for entry in entries] == list(range(3, MOST_ENTRIES + 3))
     entries = await process.log.entries(MOST_ENTRIES)
@@ -394,6 +398,10 @@ async def test_answers_are_bounded_and_the_rest_is_read(place):
     ]
     assert await process.log.entries(MOST_ENTRIES + more) == []
     assert await process.log.entries(10_000_000_000) == []
+    # Serials count from 1, as positions do.
+    await process.exchange(commits=[(number, number) for number in answer.made[::2]])
+    stored, opened, _ = counting(await snapshot_of(process.log))
+    assert (list(stored), list(opened)) == (answer.made[::2], answer.made[1::2])
 
 
 @pytest.mark.slow
@@ -580,23 +588,11 @@ async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(p
     since = (await process.log.entries(0))[-1].at + SHORT / 2
     await process.store(record(4))
     await process.exchange(commits=[later])
-    pieces = await collected(process.log.snapshot(since))
-    found = [entry for piece in pieces for entry in piece]
+    found = await snapshot_of(process.log, since)
     stored, claims, _ = counting(found)
     assert {later[0], 5} <= set(stored) <= {later[0], 3, 5}
     assert set(claims) == {opened[0]}
     assert found[-1] == (await all_entries(process.log))[-1]
-
-
-@pytest.mark.slow
-async def test_a_snapshot_of_many_entries_is_complete(place):
-    process = await joined(place)
-    claims = await process.claim(*(record(number) for number in range(MOST_ENTRIES + 5)))
-    await process.exchange(commits=claims[::2])
-    found = [entry for piece in await collected(process.log.snapshot()) for entry in piece]
-    stored, opened, _ = counting(found)
-    assert list(stored) == [number for number, _ in claims[::2]]
-    assert list(opened) == [number for number, _ in claims[1::2]]
 
 
 async def test_a_snapshot_is_one_state_or_a_later_one_while_others_go_on(place):
@@ -1034,7 +1030,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
                     claims = [(number, owner, serial), *claims[:-1]]
         rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
         entries = await all_entries(log)
-        snapshot = [entry for piece in await collected(log.snapshot()) for entry in piece]
+        snapshot = await snapshot_of(log)
         assert without_runs(counting(snapshot)) == without_runs(counting(entries))
         return told, sorted(rows, key=str), without_times(entries)
 

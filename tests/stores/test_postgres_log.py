@@ -10,7 +10,8 @@ import traceback
 
 import pytest
 from open_logs import Logs, down, refused
-from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
+from postgres_server import PASSWORD, PostgresServer, shared_server
+from redis_server import free_port
 from test_log import IDENTITY, Process, all_entries, events, record
 
 from dedup.record import Claimed, Committed

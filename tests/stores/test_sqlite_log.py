@@ -16,7 +16,7 @@ import ledgers
 import pytest
 import test_log
 from open_logs import Logs
-from test_log import IDENTITY, counting
+from test_log import IDENTITY, counting, snapshot_of
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -91,10 +91,6 @@ def records(stored):
     """The records of pages that are stored, whose items say nothing."""
     assert {page.item for page, _ in stored.values()} == {(b"",)}
     return {number: page._replace(item=b"") for number, (page, _) in stored.items()}
-
-
-async def snapshot(log, since=0.0):
-    return [entry async for piece in log.snapshot(since) for entry in piece]
 
 
 @pytest.fixture
@@ -209,7 +205,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
         ledgers.publish(store)
         ledgers.leave(store)
     last = await shared.join()
-    stored, claims, _ = counting(await snapshot(last.log))
+    stored, claims, _ = counting(await snapshot_of(last.log))
     assert records(stored) == {third: record(3, "http://a/1"), third + 1: record(5)}
     assert claims == {}
     with LedgerReader(shared.path) as reader:
@@ -268,7 +264,7 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     crawl_alone(shared.path, *map(record, range(1, 4)))
     first, second = shared.log(), await shared.join()
     await first.open()
-    entries = await snapshot(first)
+    entries = await snapshot_of(first)
     stored, *others = counting(entries)
     assert (records(stored), others) == ({n: record(n) for n in (1, 2, 3)}, [{}, {}])
     await second.claim(record(4))
@@ -291,7 +287,7 @@ async def test_a_snapshot_ends_with_the_last_page_also_if_that_does_not_count(sh
         shared.query("UPDATE pages SET stored = 1 WHERE id = 2")
     log = shared.log()
     await log.open()
-    entries = await snapshot(log, since=100.0)
+    entries = await snapshot_of(log, since=100.0)
     assert records(counting(entries)[0]) == {1: record(1)}
     assert (entries[-1].position, entries[-1].event) == (2, Committed(2))
     process = Process(log)
@@ -320,7 +316,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
     crawl_alone(shared.path, record(0), record(1))
     chooser = random.Random(seed)
     processes = [await shared.join() for _ in range(3)]
-    followed = [await snapshot(process.log) for process in processes]
+    followed = [await snapshot_of(process.log) for process in processes]
     own = [[] for _ in processes]
     items = None, (b"",), (b"a value!", b"another!")
     stored = [1, 2]
@@ -351,7 +347,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
     for place, process in enumerate(processes):
         followed[place] += (await process.exchange()).entries[1:]
         assert counting(followed[place]) == counting(followed[0])
-    found = counting(await snapshot(shared.log()))
+    found = counting(await snapshot_of(shared.log()))
     assert found == counting(followed[0])
     assert found[0]
     assert found[1]
@@ -359,7 +355,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
     assert events < 100 < least
     # Who comes later follows from there.
     later = await shared.join()
-    entries = await snapshot(later.log)
+    entries = await snapshot_of(later.log)
     later.seen = entries[-1].position
     assert (await later.exchange()).entries == entries[-1:]
 
@@ -399,7 +395,7 @@ async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared)
         )
     log = shared.log()
     await log.open()
-    stored, *_ = counting(await snapshot(log))
+    stored, *_ = counting(await snapshot_of(log))
     assert set(stored) == {number, number + 1}
     assert stored[number + 1][0].item == (b"a value!",)
 
