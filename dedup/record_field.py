@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from dedup.limits import shorten_url
-from dedup.methods.base import KeyMethod, Method
+from dedup.methods.base import Method
 from dedup.methods.fingerprints import FingerprintMethod
 from dedup.record import PageRecord
 from dedup.scopes import is_scope_name
@@ -124,8 +124,7 @@ class FieldReader:
                 return False
             if isinstance(method, FingerprintMethod):
                 return max(map(int.bit_length, decoded)) <= method.bits
-            if isinstance(method, KeyMethod):  # it knows what lengths they may have
-                method.keys_of_many(sketches)
+            method.keys_of_many(sketches)  # it knows what lengths they may have
             return True
         except Exception:  # whatever a method makes of bytes that are no sketch of its own
             return False

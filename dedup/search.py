@@ -8,22 +8,16 @@ from dedup.arrays import Array, Packed
 from dedup.index.base import Index, Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
-from dedup.methods.base import KeyMethod, Method
+from dedup.methods.base import Method
 from dedup.methods.fingerprints import FingerprintMethod
 from dedup.text import Document
 
 
 def index_for(method: Method) -> Index:
-    """Return an empty index over the sketches of *method*, with its threshold.
-
-    Raises TypeError if there is no index for the kind of *method*.
-    """
+    """Return an empty index over the sketches of *method*, with its threshold."""
     if isinstance(method, FingerprintMethod):
         return HammingIndex(method.bits, method.max_distance)
-    if isinstance(method, KeyMethod):
-        return KeyIndex(method)
-    name = type(method).__name__
-    raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
+    return KeyIndex(method)
 
 
 def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]:

@@ -42,7 +42,7 @@ class Index(ABC):
     """
 
     candidates_per_key: int | None = None
-    """As of a `KeyMethod`."""
+    """As of a `Method`."""
 
     def __init__(self) -> None:
         self._next_page = 0

@@ -11,7 +11,7 @@ import numpy as np
 from dedup.arrays import Array, Packed, sort_unique
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable, newest
-from dedup.methods.base import KeyMethod
+from dedup.methods.base import Method
 
 # The page at a position whose sketch was discarded.
 _NO_PAGE = LAST_PAGE + 1
@@ -25,13 +25,13 @@ _MOST_PAIRS = 1 << 20
 _BITS = np.uint64(32)
 
 _Keys = tuple[Array, Array, Sequence[bytes]]
-"""What `KeyMethod.keys_of_many` returns."""
+"""What `Method.keys_of_many` returns."""
 
 
 class KeyIndex(Index):
     """Finds the nearest of the sketches that share a block key. Stores only their payloads."""
 
-    def __init__(self, method: KeyMethod) -> None:
+    def __init__(self, method: Method) -> None:
         super().__init__()
         self._method = method
         self.candidates_per_key = method.candidates_per_key

@@ -1,6 +1,6 @@
 """Near-duplicate methods, by the short names that settings use."""
 
-from dedup.methods.base import KeyMethod, Method
+from dedup.methods.base import Method
 from dedup.methods.combined import Combined
 from dedup.methods.containment import Containment
 from dedup.methods.exact import Exact
@@ -38,4 +38,4 @@ METHODS: dict[str, type[Method]] = {
     "containment": Containment,
 }
 
-__all__ = ["METHODS", "FingerprintMethod", "KeyMethod", "Method", "SimHash", "SpotSigs"]
+__all__ = ["METHODS", "FingerprintMethod", "Method", "SimHash", "SpotSigs"]

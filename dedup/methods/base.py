@@ -74,8 +74,9 @@ class Method(ABC):
     Every argument of the constructor is an attribute of the same name; together they are the
     `parameters` of the method.
 
-    `sketch`, `distance` and the `keys` of a `KeyMethod` have a form for many, which is faster for
-    most. A class has one of the two forms, and the other one follows from it.
+    `sketch`, `distance` and `keys` have a form for many, which is faster for most. A class has one
+    of the two forms, and the other one follows from it. Matches share a key, always or with a
+    probability that the method states.
     """
 
     name: ClassVar[str]
@@ -92,6 +93,9 @@ class Method(ABC):
 
     finds_parts: ClassVar[bool] = False
     """Whether a page is near one that contains it, but not the reverse."""
+
+    candidates_per_key: ClassVar[int | None] = None
+    """Compare only so many pages under one key, the latest ones; ``None``: all."""
 
     hashing: Hashing = PLAIN
     """The hash functions to use. With a secret, nobody else can choose texts by their hashes."""
@@ -199,32 +203,6 @@ class Method(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
-    def to_bytes(self, sketch: Any) -> bytes:
-        """Return *sketch* as bytes for storage."""
-
-    @abstractmethod
-    def from_bytes(self, data: bytes) -> Any:
-        """Return the sketch of which `to_bytes` made *data*."""
-
-    def payload(self, sketch: Any) -> bytes:
-        """Return the part of *sketch* from which its distance to others is computed.
-
-        `from_bytes` takes it, too.
-        """
-        return self.to_bytes(sketch)
-
-    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,)."""
-        raise NotImplementedError
-
-
-class KeyMethod(Method):
-    """A method whose matches share a block key, always or with a probability that it states."""
-
-    candidates_per_key: ClassVar[int | None] = None
-    """Compare only so many pages under one key, the latest ones; ``None``: all."""
-
     @_required
     def keys(self, sketch: Any) -> Iterable[int]:
         """Return the block keys of *sketch*, each a number of 64 bits.
@@ -248,8 +226,27 @@ class KeyMethod(Method):
         """
         return 1
 
+    @abstractmethod
+    def to_bytes(self, sketch: Any) -> bytes:
+        """Return *sketch* as bytes for storage."""
 
-class ArrayMethod(KeyMethod):
+    @abstractmethod
+    def from_bytes(self, data: bytes) -> Any:
+        """Return the sketch of which `to_bytes` made *data*."""
+
+    def payload(self, sketch: Any) -> bytes:
+        """Return the part of *sketch* from which its distance to others is computed.
+
+        `from_bytes` takes it, too.
+        """
+        return self.to_bytes(sketch)
+
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,)."""
+        raise NotImplementedError
+
+
+class ArrayMethod(Method):
     """A method whose sketches are arrays of numbers of one *dtype*."""
 
     dtype: ClassVar[str] = "<u4"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import Method, as_rows
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document
@@ -21,7 +21,7 @@ class CombinedSketch(NamedTuple):
 
 
 @dataclass(eq=False)
-class Combined(KeyMethod):
+class Combined(Method):
     """Two pages match if they match by shingling and at least 355 of 384 projected bits agree.
 
     Shingling sees the order of words but not their frequency; for the projection it is the reverse.

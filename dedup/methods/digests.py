@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dedup.arrays import Array, lengths_of
-from dedup.methods.base import ArrayMethod, KeyMethod
+from dedup.methods.base import ArrayMethod, Method
 from dedup.methods.hashing import PLAIN, Hashing
 
 
-class SingleDigestMethod(KeyMethod):
+class SingleDigestMethod(Method):
     """A method whose sketch is one 128-bit digest of the page; pages with equal digests match.
 
     Numbers of 4 bytes may follow the digest.

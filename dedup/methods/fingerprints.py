@@ -8,13 +8,13 @@ import numpy as np
 
 from dedup.arrays import Array, Packed
 from dedup.methods.arguments import check_whole, is_number
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import Method, as_rows
 from dedup.methods.hashing import mix, seeds
 
 FEWEST_BITS, MOST_BITS = 32, 384
 
 
-class FingerprintMethod(KeyMethod):
+class FingerprintMethod(Method):
     """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance.
 
     Its keys are the blocks of the fingerprint: so many that two fingerprints within the threshold

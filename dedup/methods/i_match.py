@@ -9,7 +9,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import share, whole
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import Method, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
@@ -20,7 +20,7 @@ _RANGE = 1 << 32
 
 
 @dataclass(eq=False)
-class IMatch(KeyMethod):
+class IMatch(Method):
     """Matches pages that have the same terms within a window of document frequencies.
 
     The terms whose normalised idf in *lexicon* is from *lowest* to *highest* are sorted, each once;

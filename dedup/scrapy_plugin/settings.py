@@ -26,7 +26,6 @@ from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.scrapy_plugin import setting_values as kinds
 from dedup.scrapy_plugin.setting_values import Reader, Setting, SettingError, StorePlace
-from dedup.search import index_for
 from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -260,10 +259,6 @@ def _check_attributes(method: Method, name: str) -> None:
         if not isinstance(getattr(method, attribute, None), kind):
             expected = "number" if isinstance(kind, tuple) else kind.__name__
             raise SettingError(f"DEDUP_METHOD {name} lacks a {attribute} ({expected})")
-    try:
-        index_for(method)
-    except TypeError as error:
-        raise SettingError(f"DEDUP_METHOD: {error}") from error
 
 
 def _feed_files(settings: BaseSettings, reader: Reader) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dedup.evidence import Evidence, KnownNames, Names
-from dedup.methods import KeyMethod, Method
+from dedup.methods import Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
@@ -55,12 +55,12 @@ def judge(
     match, and what matches, directly or over others, is judged by one task, in order. It has the
     judge of `dedup scan`: so this is what a scan of these records in this order says. They may
     differ only where a scan has limits: a method may look at some candidates of a key only
-    (`KeyMethod.candidates_per_key`), and a scan forgets the names that it did not meet for long.
+    (`Method.candidates_per_key`), and a scan forgets the names that it did not meet for long.
 
     What shares one key is in the memory of one task.
     """
     records = _with_known_names(records, rule, order) if has_pages else records
-    if not isinstance(method, KeyMethod) or records.count() <= records_of_a_task:
+    if records.count() <= records_of_a_task:
         return _judge_components(records.withColumn("component", F.xxhash64("scope")), order,
             method, rule, has_pages=has_pages)  # fmt: skip
     nodes = cut(_with_nodes(records, rule))
@@ -96,7 +96,7 @@ def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
     )
 
 
-def _expand_keys(method: KeyMethod) -> Step:
+def _expand_keys(method: Method) -> Step:
     def expand(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             keys, counts, payloads = method.keys_of_many(batch["sketch"].to_pylist())
@@ -112,7 +112,7 @@ def _expand_keys(method: KeyMethod) -> Step:
     return expand
 
 
-def _link_runs(method: KeyMethod) -> Step:
+def _link_runs(method: Method) -> Step:
     def link(batches: Batches) -> Iterator[pa.RecordBatch]:
         for runs in _whole_runs(batches):
             keys, nodes = (runs[name].to_numpy() for name in ("key", "node"))

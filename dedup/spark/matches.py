@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dedup.arrays import Array, run_positions
-from dedup.methods import FingerprintMethod, KeyMethod
+from dedup.methods import FingerprintMethod, Method
 from dedup.methods.base import as_rows
 from dedup.methods.hashing import mix
 
@@ -18,7 +18,7 @@ _SAMPLE = 256
 
 
 def find_links(
-    method: KeyMethod, keys: Array, nodes: Array, payloads: Sequence[bytes]
+    method: Method, keys: Array, nodes: Array, payloads: Sequence[bytes]
 ) -> tuple[Array, Array]:
     """Return links between *nodes*: what matches has links, if only over others; so may the rest.
 
@@ -65,7 +65,7 @@ class _Search:
     left then is linked as if it matched: who judges it asks an index, as a scan does.
     """
 
-    def __init__(self, method: KeyMethod, payloads: Sequence[bytes]) -> None:
+    def __init__(self, method: Method, payloads: Sequence[bytes]) -> None:
         self._method = method
         self._payloads = payloads
         # Fingerprints, shape (n, words), uint64, padded with zeros.

@@ -9,7 +9,7 @@ import numpy as np
 from dedup.arrays import Array, Packed
 from dedup.evidence import VIEW
 from dedup.index.base import Index, Match, PageFilter
-from dedup.methods.base import KeyMethod, Method
+from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items_of_many
 from dedup.search import Loader, index_for
@@ -208,8 +208,6 @@ class ScopeIndex:
 
     def _share_a_key(self, sketch: Any, other: Any) -> bool:
         """Return whether an index would find one by the other: else, answers would depend on it."""
-        if not isinstance(self._method, KeyMethod):
-            return True
         return not set(self._method.keys(sketch)).isdisjoint(self._method.keys(other))
 
     @property

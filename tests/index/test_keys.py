@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from dedup.index import Match
 from dedup.index.keys import KeyIndex
-from dedup.methods import KeyMethod, SpotSigs
+from dedup.methods import Method, SpotSigs
 from dedup.methods.digests import digests
 
 
-class Sets(KeyMethod):
+class Sets(Method):
     """Sketches are sets of numbers, and their numbers are their keys."""
 
     name, version, max_distance = "sets", 1, 3
@@ -156,3 +156,11 @@ def test_pages_that_share_only_common_spots_are_not_compared(monkeypatch):
     query = digests([*common_spots, *(f"own 500 {n}" for n in range(9)), "new"])
     assert index.query(query) == Match(500, 2 / 21)
     assert compared == [1]
+
+
+def test_the_smaller_match_is_the_nearer_then_the_older():
+    assert sorted([Match(0, 1), Match(9, 0), Match(8, 0)]) == [
+        Match(8, 0),
+        Match(9, 0),
+        Match(0, 1),
+    ]

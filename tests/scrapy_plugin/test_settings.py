@@ -184,11 +184,10 @@ WRONG = [
 ]
 
 
-class WithoutIndex(Method):
+class WithoutKeys(Method):
     """A method whose sketches no index can search."""
 
-    name, version, parameters = "without-index", 1, {}  # as a careless user writes
-    max_distance = 0
+    name, version, max_distance = "without-keys", 1, 0
 
     def sketch(self, document: Any) -> Any:
         return document.text
@@ -218,7 +217,7 @@ class Incomplete(FingerprintMethod):
     ("settings", "message"),
     [
         *(({name: value}, message) for name, value, message in WRONG),
-        ({"DEDUP_METHOD": WithoutIndex}, "DEDUP_METHOD: no index for WithoutIndex"),
+        ({"DEDUP_METHOD": WithoutKeys}, "WithoutKeys'> lacks keys"),
         ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion lacks a version (int)"),
         ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
         ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
