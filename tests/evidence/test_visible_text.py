@@ -38,9 +38,40 @@ def read(body, text, title=None, head=""):
     return VisibleText(tree).evidence(text, title)
 
 
-def test_an_article_that_was_extracted_whole_is_covered():
-    evidence = read(f"{NAV}<h1>The bridge</h1>{ARTICLE}{FOOTER}", "The bridge\n" + TEXT)
-    assert evidence.coverage == 1
+@each(
+    ("body", "text", "coverage"),
+    [
+        (f"{NAV}<h1>The bridge</h1>{ARTICLE}{FOOTER}", f"The bridge\n{TEXT}", 1),
+        # Links beside an article, or in it, do not count.
+        (f"<div>{CLOUD}</div>{ARTICLE}", TEXT, 1),
+        (ARTICLE.replace("stone bridge", '<a href="/bridge">stone bridge</a>'), TEXT, 1),
+        # A list of links that was extracted whole is the page.
+        (f"{NAV}<h1>Index</h1><ul>{CLOUD}</ul>{FOOTER}", "Index\n" + "\n".join(TAGS), 1),
+        # A menu, or a box of recent posts, says nothing of an article.
+        (f"<div>{CLOUD}</div>{ARTICLE}", "\n".join(TAGS), 0),
+        (f"{ARTICLE}<ul>{'<li><a href=/>A post</a></li>' * 5}</ul>", "- A post\n" * 5, 0),
+        # As of JSON in a script, which extraction falls back on.
+        ("<p>Subscribe to read on</p>", TEXT, 0),
+        # Extraction changes blanks and punctuation.
+        (
+            "<ul><li>The mayor&nbsp;cut no\u3000rib&shy;bon</li></ul><table><tr><td>a<td>b</table>",
+            "- The mayor cut no ribbon\na | b |",
+            1,
+        ),
+        (
+            "<p>木兰辞描写了一位女子代父从军的故事。</p><p>诗中没有战场。</p>",
+            "诗中没有战场。",
+            7 / 25,
+        ),
+        # Pages without text of their own.
+        *(
+            (body, "", 1)
+            for body in ("", "<script>1</script>", f"<nav>{CLOUD}</nav>", "<p> - </p>")
+        ),
+    ],
+)
+def test_coverage_is_how_much_of_the_pages_own_text_was_extracted(body, text, coverage):
+    assert read(body, text).coverage == pytest.approx(coverage)
 
 
 def test_what_is_extracted_of_a_real_page_covers_it():
@@ -56,36 +87,11 @@ def test_a_tag_cloud_says_little_of_an_archive():
     assert evidence.coverage < 0.2
 
 
-def test_a_menu_says_nothing_of_an_article():
-    evidence = read(f"<div>{CLOUD}</div>{ARTICLE}", "\n".join(TAGS))
-    assert evidence.coverage == 0
-
-
 def test_a_menu_that_was_extracted_with_all_of_a_short_page_says_little_of_it():
     """As of a book with a long table of contents and pages of one line."""
     evidence = read(f"<nav>{CLOUD * 20}</nav><p>{PARAGRAPHS[0]}</p>", " ".join(TAGS * 20) + TEXT)
     assert evidence.coverage < 0.2
     assert evidence.weakness is Weakness.LINKS
-
-
-def test_a_box_of_recent_posts_says_nothing_of_an_article():
-    box = "".join(f'<li><a href="/{n}">A post of last week</a></li>' for n in range(5))
-    evidence = read(f"{ARTICLE}<ul>{box}</ul>", "- A post of last week\n" * 5)
-    assert evidence.coverage == 0
-
-
-def test_a_list_of_links_that_was_extracted_whole_is_covered():
-    evidence = read(f"{NAV}<h1>Index</h1><ul>{CLOUD}</ul>{FOOTER}", "Index\n" + "\n".join(TAGS))
-    assert evidence.coverage == 1
-
-
-def test_links_beside_an_article_do_not_count():
-    assert read(f"<div>{CLOUD}</div>{ARTICLE}", TEXT).coverage == 1
-
-
-def test_links_in_an_article_do_not_count_either():
-    body = ARTICLE.replace("stone bridge", '<a href="/bridge">stone bridge</a>')
-    assert read(body, TEXT).coverage == 1
 
 
 @each(
@@ -122,30 +128,9 @@ def test_a_page_whose_author_calls_everything_chrome_has_none():
     assert 0.9 < one.coverage < 1
 
 
-@each("body", ["", "<script>1</script>", f"<nav>{CLOUD}</nav>", "<p> - </p>"])
-def test_a_page_without_text_of_its_own_is_covered(body):
-    assert read(body, "").coverage == 1
-
-
-def test_text_that_is_not_on_the_page_covers_nothing():
-    """As that of JSON in a script, which extraction falls back on."""
-    assert read("<p>Subscribe to read on</p>", TEXT).coverage == 0
-
-
 def test_a_line_that_extraction_made_of_two_is_found_in_pieces():
     body = ARTICLE.replace("again on", "<span>advertisement</span> again on")
     assert 0.8 < read(body, TEXT).coverage < 1
-
-
-def test_blanks_and_punctuation_that_extraction_changes_do_not_matter():
-    body = "<ul><li>The mayor&nbsp;cut no\u3000rib&shy;bon</li></ul><table><tr><td>a<td>b</table>"
-    assert read(body, "- The mayor cut no ribbon\na | b |").coverage == 1
-
-
-def test_chinese_is_covered_by_its_characters():
-    body = "<p>木兰辞描写了一位女子代父从军的故事。</p><p>诗中没有战场。</p>"
-    evidence = read(body, "诗中没有战场。")
-    assert evidence.coverage == pytest.approx(7 / 25)
 
 
 def test_the_view_is_of_the_text_and_not_of_its_markup():

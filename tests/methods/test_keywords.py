@@ -33,10 +33,6 @@ def digest(content):
     return hashlib.blake2b(content.encode(), digest_size=16).digest()
 
 
-def test_the_distance_of_the_worked_example_is_1_67th():
-    assert weight_distance(np.array([5, 3, 2]), np.array([4, 3, 2])) == pytest.approx(1 / 67)
-
-
 @given(VECTORS, VECTORS)
 def test_the_distance_of_weights_is_that_computed_by_hand(one, other):
     pairs = list(zip(one.tolist(), other.tolist(), strict=True))
