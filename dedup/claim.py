@@ -12,8 +12,7 @@ class Claim:
     """
 
     __slots__ = (
-        "__weakref__", "_callbacks", "claimed", "is_open", "is_put_off", "is_stored", "items",
-        "replaces",
+        "_callbacks", "claimed", "is_open", "is_stored", "items", "put_off_for", "replaces",
     )  # fmt: skip
 
     def __init__(self, claimed: Claimed, replaces: Sequence[int] = ()) -> None:
@@ -23,8 +22,8 @@ class Claim:
         """What the items of the page say: those known so far, in the end those that are stored."""
         self.replaces = tuple(replaces)
         self.is_open = True
-        self.is_put_off = False
-        """Whether it ends so late that nobody is to wait for it."""
+        self.put_off_for: str | None = None
+        """Why nobody is to wait for it, since it ends too late."""
         self.is_stored = False
         self._callbacks: list[Callable[[], object]] = []
 
@@ -63,7 +62,7 @@ class Claim:
 
         Now if it has been.
         """
-        if self.is_open and not self.is_put_off:
+        if self.is_open and not self.put_off_for:
             self._callbacks.append(callback)
         else:
             callback()
@@ -73,9 +72,9 @@ class Claim:
         self.is_open, self.is_stored = False, is_stored
         self._call()
 
-    def put_off(self) -> None:
-        """Leave the claim open, and let nobody wait for it any longer."""
-        self.is_put_off = True
+    def put_off(self, reason: str) -> None:
+        """Leave the claim open, and let nobody wait for it any longer, for *reason*."""
+        self.put_off_for = reason
         self._call()
 
     def _call(self) -> None:

@@ -28,7 +28,7 @@ from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
-from dedup.scrapy_plugin.reservations import Reservations
+from dedup.scrapy_plugin.reservations import OPEN_BATCH, Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests.saver import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
@@ -177,7 +177,7 @@ class Extension:
             return
         if is_stored and (open_ones := [one for one in batches if one.is_stored is None]):
             open_ones[0].when_closed(partial(self._end_claim, claim, True, batches))
-            claim.put_off()
+            claim.put_off(OPEN_BATCH)
             return
         is_stored = is_stored and all(one.is_stored for one in batches)
         (self.detector.commit if is_stored else self.detector.release)(claim)

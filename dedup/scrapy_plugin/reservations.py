@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, perf_counter
-from weakref import WeakSet
 
 from scrapy.http import Response
 
@@ -28,6 +27,8 @@ from dedup.stores import LedgerError, StoreDownError
 
 _MOST_KNOWN = 100_000
 _UNRESOLVED = "unresolved"
+OPEN_BATCH = "open_batch"
+"""Why pages are kept: what they repeat is in a batch of a feed that is not stored yet."""
 _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
     "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
@@ -50,8 +51,6 @@ class Reservations:
     outage: StoreOutage
     canonicals: Canonicals | None = None
     """Without it, nobody asks what pages name as their canonical ones."""
-    _given_up: WeakSet[Claim] = field(default_factory=WeakSet)
-    """Those for which a page has waited in vain."""
     _named: dict[int, str] = field(default_factory=dict)
     """What stored pages of this crawl name as their canonical page, by number."""
 
@@ -182,11 +181,9 @@ class Reservations:
         self, claim: Claim, left: float, state: ResponseState | None
     ) -> str | None:
         """Return why a page of *state* waits no longer for *claim*, with *left* seconds to go."""
-        if left <= 0 or claim in self._given_up:
-            self._given_up.add(claim)
-            claim.put_off()
-            return _UNRESOLVED
-        if claim.is_put_off:
+        if left <= 0:
+            claim.put_off(_UNRESOLVED)
+        elif claim.put_off_for == OPEN_BATCH:
             self.notices.tell_once(_OPEN_BATCHES)
-            return "open_batch"
-        return _UNRESOLVED if state and state.holds_older(claim) else None
+        is_older = state is not None and state.holds_older(claim)
+        return claim.put_off_for or (_UNRESOLVED if is_older else None)
