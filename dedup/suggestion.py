@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 # Of difflib: names that share a prefix are alike anyway.
-_LEAST_RATIO = 0.8
+_LEAST_RATIO = 0.75
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

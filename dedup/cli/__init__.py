@@ -6,11 +6,11 @@ import re
 import signal
 import sys
 from collections.abc import Container, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
 from dedup import __version__
+from dedup.suggestion import did_you_mean
 
 _LONGEST_MESSAGE = 2000
 _SHELLS = ("bash", "zsh", "tcsh")
@@ -19,7 +19,6 @@ _WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$")
 _NAME = re.compile(r"[\w-]+")
 # Of the URL of a shared store, also where it was taken for a path.
 _SECRET = re.compile(r"\b((?:rediss?|valkeys?|unix|postgres(?:ql)?):/{1,2})\S*@")
-_LEAST_RATIO = 0.7
 
 COMMANDS = {
     "evaluate": "score methods on labelled pages, or find the threshold that suits yours",
@@ -122,8 +121,7 @@ class _Parser(argparse.ArgumentParser):
         if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
             message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
         elif wrong:
-            near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
-            message += f"; did you mean {near[0]!r}?" if near else ""
+            message += did_you_mean(wrong[1], _NAME.findall(wrong[2]))
         self.exit(2, f"{self.prog}: {_printable(message)}; see {self.prog} --help\n")
 
 

@@ -316,7 +316,7 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
     err = capsys.readouterr().err
     assert ended.value.code == 2
     assert all(name in err for name in ("'scna'", "scan", "report"))
-    assert err.endswith("did you mean 'scan'?; see dedup --help\n")
+    assert err.endswith("did you mean scan?; see dedup --help\n")
 
 
 def test_a_command_of_before_is_told_with_its_new_name(capsys):
