@@ -68,11 +68,7 @@ class Crawl:
     def dedup_stats(self) -> dict[str, Any]:
         """The counters of pages and items, without time, memory, bytes, claims and texts."""
         unsteady = ("index/", "seconds_saved", "bytes_saved", "claims/", "lost/")
-        return {
-            key.removeprefix("dedup/"): value
-            for key, value in self.stats.items()
-            if key.startswith("dedup/") and not key.removeprefix("dedup/").startswith(unsteady)
-        }
+        return {k: n for k, n in self.counts("").items() if not k.startswith(unsteady)}
 
     def messages(self, level: int = logging.WARNING) -> list[str]:
         """Return what dedup itself logged."""
