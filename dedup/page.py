@@ -1,6 +1,6 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -131,7 +131,8 @@ class PageReader:
 def _words_of_url(url: str, text: str) -> Iterator[str]:
     """Yield the words in the path of *url* that stand where *text* begins, with or without blanks.
 
-    Words have three letters or more; those of a version and an extension do not count.
+    Those that stand there one after the other are one: a tea pot is no tea. Words have three
+    letters or more; those of a version and an extension do not count.
     """
     try:
         *folders, last = unquote(urlsplit(url).path).split("/")
@@ -140,9 +141,20 @@ def _words_of_url(url: str, text: str) -> Iterator[str]:
     beginning = _NO_LETTERS.sub("", text[:_BEGINNING].casefold())
     for segment in (*folders, _EXTENSION.sub("", last)):
         if not is_version(segment):
-            for word in map(str.casefold, _BETWEEN_WORDS.split(segment)):
-                if len(word) >= 3 and word in beginning:
-                    yield word
+            words = map(str.casefold, _BETWEEN_WORDS.split(segment))
+            yield from (word for word in _join_words(words, beginning) if len(word) >= 3)
+
+
+def _join_words(words: Iterable[str], text: str) -> Iterator[str]:
+    """Yield those of *words* that stand in *text*, joined as long as they do, and empty ones."""
+    joined = ""
+    for word in words:
+        if joined + word in text:
+            joined += word
+        else:
+            yield joined
+            joined = word if word in text else ""
+    yield joined
 
 
 _BEGINNING = 300

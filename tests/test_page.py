@@ -114,8 +114,9 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
 @each(
     ("url", "words"),
     [
-        ("http://a/lamps/small-lamp.html?of=goats", ["lamps", "small", "lamp"]),
-        ("/classSmallLamp_2", ["small", "lamp"]),
+        ("http://a/lamps/small-lamp.html?of=goats", ["lamps", "smalllamp"]),
+        ("/classSmallLamp_2", ["smalllamp"]),
+        ("/small_of_lamp", ["small", "lamp"]),
         ("/SMALL%20LAMPS", ["small", "lamps"]),
         ("/stable/v1.2/lamp", ["lamp"]),  # no version
         ("/a/of/lamp.small", ["lamp"]),  # too short, an extension

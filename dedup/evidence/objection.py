@@ -28,11 +28,13 @@ class KnownNames(NamedTuple):
     """What is known of the names of a page.
 
     *own*: those segments of its title and headline that are no names of its site, its section or
-    its version. *common*: its title and its headline, if the site gives them to many pages.
+    its version. *common*: its title and its headline, if the site gives them to a quarter of its
+    pages; *shared*: if it gives them to eight.
     """
 
     own: frozenset[bytes]
     common: frozenset[bytes]
+    shared: frozenset[bytes]
 
 
 class Names:
@@ -81,8 +83,11 @@ class Names:
         own = {name for name, others in beside.items() if others < many}
         if pages.get(page.headline, inf) < max(self.many, quarter):
             own.add(page.headline)
-        common = (name for name, count in pages.items() if count >= least_common)
-        return KnownNames(frozenset(own), frozenset(common))
+        common, shared = (
+            frozenset(name for name, count in pages.items() if count >= least)
+            for least in (least_common, self.many)
+        )
+        return KnownNames(frozenset(own), common, shared)
 
     def _get(self, host: str, name: bytes) -> tuple[int, int]:
         return self._met.get((host, name), (0, 0))
@@ -155,7 +160,8 @@ def objection(
     3. Near-duplicates of which one has a much longer main text are none; where parts are found,
        the original may.
     4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
-       page that there is.
+       page that there is. So are near-duplicates that have nothing but a title of eight pages: it
+       is that of a template.
     5. Near-duplicates are others if each begins with a word of its own URL, and the other one does
        not: they are pages of a template, named by their URLs. Where parts are found, the original
        has the words of many.
@@ -176,7 +182,7 @@ def objection(
         return None if is_enough else Objection.TITLE
     if objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
         return objection
-    if agree is False:
+    if agree is False or (names and not shown.headline and shown.title in names.shared):
         return Objection.TITLE
     return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
 

@@ -199,7 +199,7 @@ def slices(batches: Batches, size: int) -> Iterator[pa.RecordBatch]:
 
 
 _NAMES = pa.list_(pa.binary())
-_KNOWN_DDL = "row long, own array<binary>, common array<binary>"
+_KNOWN_DDL = ", ".join(["row long", *(f"{name} array<binary>" for name in KnownNames._fields)])
 
 
 class _NamesBefore(Names):
@@ -243,7 +243,9 @@ def _find_known_names(batches: Batches) -> Iterator[pa.RecordBatch]:
                 names, current = Names(), own
             page = Evidence.from_bytes(data)
             known = names.of(own, page)
-            found.append([None, None] if known is None else list(map(list, known)))
+            found.append(
+                [None] * len(KnownNames._fields) if known is None else list(map(list, known))
+            )
             names.learn(own, page)
         columns = [pa.array(column, _NAMES) for column in zip(*found, strict=True)]
         yield pa.RecordBatch.from_arrays([batch["row"], *columns], ["row", *KnownNames._fields])

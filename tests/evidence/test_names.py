@@ -81,3 +81,12 @@ def test_of_too_many_names_the_oldest_are_forgotten():
             names.learn(host, PAGE)
     known = [names.of(host, PAGE) is not None for host in "abcd"]
     assert known == [False, True, True, True]
+
+
+def test_what_eight_pages_have_is_shared_however_many_others_there_are():
+    names = Names()
+    for number in range(1000):
+        names.learn("a", PAGE._replace(title=b"list" if number < 8 else b"%4d" % number))
+    page = PAGE._replace(headline=b"")
+    assert names.of("a", page._replace(title=b"list")).shared == {b"list"}
+    assert names.of("a", page._replace(title=b" 999")).shared == frozenset()

@@ -119,7 +119,7 @@ def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():
 
 
 def test_a_common_name_says_nothing():
-    names = KnownNames(own=frozenset([b"else", b"head"]), common=frozenset([b"head"]))
+    names = KnownNames(frozenset([b"else", b"head"]), frozenset([b"head"]), frozenset())
     page = PAGE._replace(title=b"else")
     assert said(page, OTHER, names=names) is Objection.TITLE
     assert said(page, OTHER, names=names._replace(common=frozenset())) is None
@@ -128,7 +128,7 @@ def test_a_common_name_says_nothing():
 
 def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
     def asked(headline, other_headline):
-        names = KnownNames(frozenset([headline]), common=frozenset([b"site"]))
+        names = KnownNames(frozenset([headline]), frozenset([b"site"]), frozenset())
         page, other = (
             own._replace(title=b"site", headline=head)
             for own, head in ((PAGE, headline), (OTHER, other_headline))
@@ -138,6 +138,16 @@ def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the
     assert asked(b"", b"") is None
     assert asked(b"same", b"same") is None
     assert asked(b"one", b"two") is Objection.TITLE
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+def test_a_title_that_eight_pages_have_is_no_name_of_near_duplicates_without_headlines(is_part):
+    names = KnownNames(frozenset([b"name"]), frozenset(), frozenset([b"name", b"head"]))
+    page, other = PAGE._replace(headline=b""), OTHER._replace(headline=b"")
+    assert said(page, other, names=names, finds_parts=is_part) is Objection.TITLE
+    assert said(page, other, names=names, is_exact=True, tokens=20) is None
+    assert said(PAGE, OTHER, names=names) is None
+    assert said(page, other, names=names._replace(shared=frozenset())) is None
 
 
 @each(
@@ -157,7 +167,7 @@ def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the
     ],
 )
 def test_titles_agree_in_what_is_the_pages_own(title, other, own, agree):
-    names = KnownNames(frozenset(map(digest_of_name, own)), frozenset())
+    names = KnownNames(frozenset(map(digest_of_name, own)), frozenset(), frozenset())
     page, original = (
         shown._replace(title=digest_of_title(of_page), headline=b"")
         for shown, of_page in ((PAGE, title), (OTHER, other))
