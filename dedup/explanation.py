@@ -11,7 +11,7 @@ from dedup.evidence import Evidence, Names
 from dedup.extraction import Extraction
 from dedup.item_values import NOTHING, ItemValues, PageOfItem, values_of
 from dedup.limits import LONGEST_TEXT, shorten_url
-from dedup.methods import METHODS
+from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.base import Method
 from dedup.page import PageReader
 from dedup.record import Claimed, Committed, PageRecord, unpack_items
@@ -133,7 +133,7 @@ class Explanation:
     def fingerprints(self) -> tuple[int, int] | None:
         """The fingerprints of both pages, if the method makes some and both have one."""
         one, other = (record.sketch for record in self._records)
-        if one is None or other is None or not self.method.fingerprint_bits:
+        if one is None or other is None or not isinstance(self.method, FingerprintMethod):
             return None
         return self.method.from_bytes(one), self.method.from_bytes(other)
 

@@ -240,8 +240,9 @@ def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
 
     def random_sketch(method, length):
         data = chooser.bytes(length)
-        spare = 8 * length - method.fingerprint_bits
-        return data if not method.fingerprint_bits else data[:-1] + bytes([data[-1] >> spare])
+        if not isinstance(method, FingerprintMethod):
+            return data
+        return data[:-1] + bytes([data[-1] >> 8 * length - method.bits])
 
     claim_and_release(2_500)
     before = index.nbytes

@@ -43,6 +43,7 @@ from dedup.explanation import (
 )
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.limits import shorten, shorten_url
+from dedup.methods import FingerprintMethod
 from dedup.page import extracted_of
 from dedup.records import Fields
 from dedup.records.lines import JsonLines
@@ -205,8 +206,8 @@ def _show(explanation: Explanation, notes: Sequence[str]) -> None:
     for name, side in (("A", explanation.one), ("B", explanation.other)):
         _show_text(name, side.extraction.text)
     _show_features(explanation)
-    if explanation.fingerprints:
-        _show_fingerprints(*explanation.fingerprints, explanation.method.fingerprint_bits)
+    if explanation.fingerprints and isinstance(explanation.method, FingerprintMethod):
+        _show_fingerprints(*explanation.fingerprints, explanation.method.bits)
     _show_judgements(explanation)
     if rows := explanation.item_differences:
         show_heading("What the items say")

@@ -147,11 +147,6 @@ class Method(ABC):
         return method
 
     @property
-    def fingerprint_bits(self) -> int:
-        """The number of bits of its fingerprints; 0 if its sketches are not fingerprints."""
-        return 0
-
-    @property
     def near_miss_distance(self) -> float:
         """The greatest distance at which two pages that do not match are a near miss."""
         limit = self.max_distance

@@ -34,10 +34,6 @@ class FingerprintMethod(Method):
         check_whole("max_distance", self.max_distance, 0, self.bits - 1)
 
     @property
-    def fingerprint_bits(self) -> int:
-        return self.bits
-
-    @property
     def near_miss_distance(self) -> int:
         return max(16, 2 * self.max_distance)
 
