@@ -53,12 +53,6 @@ CHANGES = {
         "len(temp_text) < ESCALATION_PAGE_SHARE * len(html2txt(tree))",
         "covers_less(temp_text, ESCALATION_PAGE_SHARE, tree)",
     ),
-    # Of some sixty tags, a page has few: one walk finds them, instead of one for each.
-    "htmlprocessing.tree_cleaning": (
-        "    for expression in cleaning_list:\n",
-        "    there = {element.tag for element in tree.iter(*cleaning_list)}\n"
-        "    for expression in filter(there.__contains__, cleaning_list):\n",
-    ),
 }
 """What is changed in which functions of trafilatura, where it stands there just once."""
 

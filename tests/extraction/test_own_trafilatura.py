@@ -125,8 +125,10 @@ def test_what_a_release_has_changed_stays_its_own_and_is_logged(tmp_path):
     shutil.copytree(Path(trafilatura.__file__).parent, changed)
     with (changed / "xpaths.py").open("a", encoding="utf-8") as file:
         file.write("OVERALL_DISCARD_XPATH[1] = XPath('.//p[last()]')\n")
-    with (changed / "htmlprocessing.py").open("a", encoding="utf-8") as file:
-        file.write("def tree_cleaning(tree, options):\n    return tree\n")
+    with (changed / "core.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "_before = _prepare_tree\ndef _prepare_tree(*given):\n    return _before(*given)\n"
+        )
     script = (
         f"import logging; logging.basicConfig(format='%(message)s')\n{EXTRACTED}\n"
         f"{EXTRACTED}\n"
@@ -141,7 +143,7 @@ def test_what_a_release_has_changed_stays_its_own_and_is_logged(tmp_path):
     assert run.stdout == "partial XPath\n"
     assert run.stderr == (
         "reading pages takes longer than it could: trafilatura 2.3.1 has code in "
-        "OVERALL_DISCARD_XPATH, tree_cleaning that dedup leaves as it is, since it does not know "
+        "OVERALL_DISCARD_XPATH, _prepare_tree that dedup leaves as it is, since it does not know "
         "its form\n"
     ).replace("2.3.1", trafilatura.__version__)
 

@@ -133,16 +133,6 @@ def test_a_number_whose_hash_stands_for_none_is_a_number():
     assert distance(text, [*words(30), "74270"]) > 0
 
 
-@pytest.mark.slow
-def test_of_many_pages_of_one_form_the_latest_are_compared():
-    index = index_for(VERIFIED)
-    pages = [sketch(report(6, number, number * 7919, length=40)) for number in range(3000)]
-    for page in pages:
-        index.add(page)
-    assert len(index._candidates(pages[0], 0)) <= 12 * 128
-    assert index.query(pages[-1]).page == 2999
-
-
 def test_a_page_that_was_shortened_keeps_the_numbers_of_the_rest():
     """If the numbers that it lacks counted as replaced, it would be farther by .27."""
     distances = []
