@@ -3,6 +3,7 @@
 import gc
 from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
 
 from dedup.claim import Claim
@@ -22,9 +23,7 @@ class _Turn:
 
     def __init__(self) -> None:
         self.claims: list[Claimed] = []
-        self.made: list[Claim] = []
-        self.error: Exception | None = None
-        self.is_over = False
+        self.outcome: Future[list[Claim]] = Future()
         # Places of claims that nobody waits for any more.
         self.given_up: set[int] = set()
 
@@ -100,20 +99,19 @@ class Follower:
         turn.claims.append(claimed)
         try:
             async with self._lock:
-                if not turn.is_over:
+                if not turn.outcome.done():
                     await self._travel(turn)
         except BaseException:
-            if not turn.is_over:
+            if not turn.outcome.done():
                 turn.given_up.add(place)
-            elif turn.made:  # by another, while this one was being cancelled
-                self.release(turn.made[place])
+            elif not turn.outcome.exception():  # made by another, while this one was cancelled
+                self.release(turn.outcome.result()[place])
             raise
-        if turn.error:
-            raise turn.error
+        claim = turn.outcome.result()[place]
         if self.view is not view:  # since another turn, before this one
-            self.release(turn.made[place])
+            self.release(claim)
             raise HistoryChangedError(f"{self._store.name} is read anew: look again")
-        return turn.made[place]
+        return claim
 
     async def _travel(self, turn: _Turn) -> None:
         """Have the claims of *turn* made, or fail together."""
@@ -122,17 +120,17 @@ class Follower:
             self._check_is_up()
             again = self._next_late()
             events = await self._send(_NO_NEWS, again, turn.claims)
-            turn.made = self._take_over(events, again, len(turn.claims))
+            made = self._take_over(events, again, len(turn.claims))
         except Exception as error:
-            turn.error = error
+            turn.outcome.set_exception(error)
         except BaseException:
-            turn.error = StoreDownError("who asked for several claims was cancelled")
+            cancelled = StoreDownError("who asked for several claims was cancelled")
+            turn.outcome.set_exception(cancelled)
             raise
         else:
+            turn.outcome.set_result(made)
             for place in turn.given_up:
-                self.release(turn.made[place])
-        finally:
-            turn.is_over = True
+                self.release(made[place])
 
     def _check_is_up(self) -> None:
         if self._store.is_down:
