@@ -79,15 +79,6 @@ class Words:
 class Documents(tuple[Document, ...]):
     """Documents that are read together; their `words` are found once."""
 
-    @classmethod
-    def from_main_texts(
-        cls, main_texts: Sequence[str], *, simplify_chinese: bool = False
-    ) -> "Documents":
-        """Return the documents that `Document.from_main_text` makes of each."""
-        return cls(
-            Document.from_main_text(text, simplify_chinese=simplify_chinese) for text in main_texts
-        )
-
     @cached_property
     def words(self) -> Words:
         """The tokens of all documents."""

@@ -138,7 +138,7 @@ class Method(ABC):
     @final
     def documents(self, main_texts: Sequence[str]) -> Documents:
         """Return what the method sees of many pages without a description."""
-        return Documents.from_main_texts(main_texts, simplify_chinese=self.simplifies_chinese)
+        return Documents(map(self.document, main_texts))
 
     def with_hashing(self, hashing: Hashing) -> Self:
         """Return a copy of this method with another `hashing`."""
