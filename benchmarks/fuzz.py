@@ -40,7 +40,7 @@ from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.base import decode_html
 from dedup.text import without_surrogates
-from dedup.workers import InlinePool, ReadError, Task, WorkerPool
+from dedup.workers import InlinePool, ReadError, WorkerPool
 
 LONGEST = 3_000
 LONGEST_SECONDS = 10.0
@@ -186,7 +186,7 @@ class Run:
 
     def __enter__(self) -> "Run":
         self._pool.start()
-        self._inline.submit(Task("html", "<p>A sample page.")).result()
+        self._inline.submit(PageReader.read_html, "<p>A sample page.").result()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -197,20 +197,21 @@ class Run:
         for start in range(numbers.start, numbers.stop, AT_A_TIME):
             some = range(start, min(start + AT_A_TIME, numbers.stop))
             tasks = [self._task(number) for number in some]
-            futures = [self._pool.submit(task) for task in tasks]
+            futures = [self._pool.submit(*task) for task in tasks]
             for number, task, future in zip(some, tasks, futures, strict=True):
                 self._compare(number, task, future)
 
-    def _task(self, number: int) -> Task:
-        return Task("field" if number % 4 == 3 else "html", self._mutations.page(number))
+    def _task(self, number: int) -> tuple[Any, str]:
+        read = PageReader.read_field if number % 4 == 3 else PageReader.read_html
+        return read, self._mutations.page(number)
 
-    def _compare(self, number: int, task: Task, future: "Future[Page]") -> None:
+    def _compare(self, number: int, task: tuple[Any, str], future: "Future[Page]") -> None:
         memory, begin = _most_memory(), process_time()
-        inline = self._outcome(number, self._inline.submit(task))
+        inline = self._outcome(number, self._inline.submit(*task))
         seconds, growth = process_time() - begin, _most_memory() - memory
         worker = self._outcome(number, future)
         self.counts["pages"] += 1
-        self.counts["characters"] += len(task.content)
+        self.counts["characters"] += len(task[1])
         self.counts[inline if isinstance(inline, str) else "read"] += 1
         self.counts["with a sketch"] += (
             isinstance(inline, Page) and inline.record.sketch is not None
@@ -222,8 +223,8 @@ class Run:
             self._fault(number, "slow", f"{seconds:.1f} s")
         if growth > MOST_GROWTH:
             self._fault(number, "large", f"{growth >> 20} MB")
-        if task.kind == "html":
-            self._check_evidence(number, task.content, inline if isinstance(inline, Page) else None)
+        if task[0] is PageReader.read_html:
+            self._check_evidence(number, task[1], inline if isinstance(inline, Page) else None)
 
     def _check_evidence(self, number: int, html: str, page: Page | None) -> None:
         html = without_surrogates(html)

@@ -10,6 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 _MEMBERS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 10_000
+_HALF = np.uint64(32)
 
 
 def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
@@ -80,12 +81,12 @@ def sort_runs(values: Array, sizes: Array) -> tuple[Array, Array]:
 
 
 def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
-    """Return the unique pairs of *owners* and *values*, sorted."""
-    order = np.lexsort((values, owners))
-    owners, values = owners[order], values[order]
-    is_first = np.ones(len(owners), bool)
-    is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
-    return owners[is_first], values[is_first]
+    """Return the unique pairs of *owners* and *values*, sorted, as int64 and uint32.
+
+    Both are whole numbers of up to 32 bits.
+    """
+    pairs = sort_unique(owners.astype(np.uint64) << _HALF | values.astype(np.uint64))
+    return (pairs >> _HALF).astype(np.int64), pairs.astype(np.uint32)
 
 
 class Packed(Sequence[bytes]):
@@ -191,14 +192,11 @@ class Packed(Sequence[bytes]):
             start, end = self._ends[number - 1] if number else 0, self._ends[number]
         return bytes(self._data[start:end])
 
-    def lengths(self, numbers: Array | None = None) -> Array:
-        """Return the lengths in bytes of the strings at *numbers*, or of all: shape (n,), int64."""
+    def lengths(self) -> Array:
+        """Return the lengths of all strings in bytes, shape (n,), int64."""
         if self._ends is None:
-            return np.full(len(self) if numbers is None else len(numbers), self._width)
-        ends = np.frombuffer(self._ends, np.int64)
-        if numbers is None:
-            return np.diff(ends, prepend=0)
-        return ends[numbers] - np.where(numbers, ends[np.maximum(numbers, 1) - 1], 0)
+            return np.full(len(self), self._width)
+        return np.diff(np.frombuffer(self._ends, np.int64), prepend=0)
 
     def __len__(self) -> int:
         return self._size

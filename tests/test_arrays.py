@@ -57,8 +57,6 @@ def test_it_is_the_same_whether_it_was_given_one_or_many_at_once(steps):
             expected += values
     assert list(packed) == expected
     assert [packed[number] for number in range(len(packed))] == expected
-    numbers = np.arange(len(packed), dtype=np.uint32)
-    assert packed.lengths(numbers).tolist() == list(map(len, expected))
     assert packed.lengths().tolist() == lengths_of(packed).tolist() == list(map(len, expected))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array, Packed, sort_unique
+from dedup.arrays import Array, Packed, sort_unique, unique_pairs
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable, newest
 from dedup.methods.base import Method
@@ -22,7 +22,6 @@ _MOVED_AT_ONCE = 4096
 _PAIRS_AT_ONCE = 1 << 11
 # About 30 MB. Pages of one template may share keys with all others.
 _MOST_PAIRS = 1 << 20
-_BITS = np.uint64(32)
 
 _Keys = tuple[Array, Array, Sequence[bytes]]
 """What `Method.keys_of_many` returns."""
@@ -136,10 +135,9 @@ class KeyIndex(Index):
             if most is not None and len(positions) > most:
                 is_newest = newest(numbers, self._page_numbers()[positions], most)
                 numbers, positions = numbers[is_newest], positions[is_newest]
-            pairs = sort_unique(owners[rows][numbers].astype(np.uint64) << _BITS | positions)
-            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-                part = pairs[start : start + _PAIRS_AT_ONCE]
-                of_pairs, positions = (part >> _BITS).astype(np.intp), part.astype(np.uint32)
+            pairs = unique_pairs(owners[rows][numbers], positions)
+            for start in range(0, len(pairs[0]), _PAIRS_AT_ONCE):
+                of_pairs, positions = (side[start : start + _PAIRS_AT_ONCE] for side in pairs)
                 distances = self._method.distances_of_pairs(
                     [payloads[number] for number in of_pairs.tolist()],
                     [self._payloads[position] for position in positions.tolist()],

@@ -224,8 +224,10 @@ def record_of(
 ) -> Record:
     """Return the record of the values of its *fields*; raises RecordError if one is malformed.
 
-    A number as *key* becomes its string.
+    A number as *key* becomes its string, and bytes of HTML are decoded.
     """
+    if fields.is_html and isinstance(content, bytes | bytearray):
+        content = decode_html(bytes(content))
     if fields.canonical:
         canonical = _text_of(canonical, fields.canonical)
     elif not isinstance(canonical, str):  # a field that only has this name

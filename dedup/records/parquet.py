@@ -12,7 +12,6 @@ from dedup.records.base import (
     RecordError,
     check_column,
     columns_of,
-    decode_html,
     record_of,
 )
 
@@ -61,8 +60,6 @@ class Parquet(Format):
 
     def parse(self, data: tuple[Any, ...]) -> Record:
         content, key, date, canonical, *row = data
-        if isinstance(content, bytes) and self.fields.is_html:
-            content = decode_html(content)
         all_fields = dict(zip(self._all_columns, row, strict=True))
         return record_of(content, key, date, self.fields, all_fields, canonical)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -180,13 +179,3 @@ def _in_scope(
     if name is None:
         return read._replace(has_scope=False)
     return read._replace(page=read.page._replace(scope=name))
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTask:
-    """The task of a worker."""
-
-    raws: list[Any]
-
-    def run(self, reader: RecordReader) -> list[ReadRecord]:
-        return reader.read(self.raws)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
-from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
+from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.sketches_file import SketchesFile
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 
@@ -88,7 +88,7 @@ def read_raws(
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]
-            under_way.append((batch, pool.submit(ReadTask(data))))
+            under_way.append((batch, pool.submit(RecordReader.read, data)))
         if not under_way:
             return
         batch, future = under_way.popleft()
@@ -127,5 +127,5 @@ def _result(
         result
         for raw in batch
         if raw.error is None
-        for result in _result(pool.submit(ReadTask([raw.data])), [raw], pool)
+        for result in _result(pool.submit(RecordReader.read, [raw.data]), [raw], pool)
     ]

@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from dedup.lost_text import Sequences
-from dedup.page import Page, page_of_bytes
+from dedup.page import Page, PageReader, page_of_bytes
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.scopes import language as language_of
@@ -25,7 +25,7 @@ from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.scrapy_plugin.requests import callback_of
 from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
 from dedup.text import to_utf8
-from dedup.workers import Pool, ReadError, Task
+from dedup.workers import Pool, ReadError
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ class BodyReader:
         if future := self._being_read.get(key):
             return self._repeated(await result_of(future))
         start = perf_counter()
-        future = self._being_read[key] = self._pool.submit(Task("html", response.text))
+        future = self._being_read[key] = self._pool.submit(PageReader.read_html, response.text)
         try:
             page = await self._result(future, start)
             packed = self._read[key] = _pack(page)
@@ -173,7 +173,7 @@ class BodyReader:
         if page.text is None:
             if key in self._texts:
                 return zlib.decompress(self._texts[key]).decode()
-            page = await result_of(self._pool.submit(Task("html", response.text)))
+            page = await result_of(self._pool.submit(PageReader.read_html, response.text))
         if key not in self._texts:
             self._texts.remember(key, zlib.compress(to_utf8(page.text or ""), 1))
         return page.text or ""
@@ -181,7 +181,7 @@ class BodyReader:
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
         start = perf_counter()
-        future = self._pool.submit(Task("field", value))
+        future = self._pool.submit(PageReader.read_field, value)
         return await self._result(future, start)
 
     async def read_again(self, response: HtmlResponse) -> Page:
@@ -189,7 +189,7 @@ class BodyReader:
         state = self._states.of(response)
         if state.page is None or state.page.text is None:
             self._summary.count("bodies_read_again", 1)
-            state.page = await result_of(self._pool.submit(Task("html", response.text)))
+            state.page = await result_of(self._pool.submit(PageReader.read_html, response.text))
         return state.page
 
     @property

@@ -9,7 +9,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, MapType, StringType, StructType
 
-from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
@@ -17,7 +16,6 @@ from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
 from dedup.preference import CRITERIA, canonical, first, newest
 from dedup.record_field import MadeWith
 from dedup.records import Fields
-from dedup.rule import Rule
 from dedup.scan.reader import RecordReader
 from dedup.scopes import Scope
 from dedup.spark.reading import PARTS, RowReader, Rows
@@ -81,13 +79,17 @@ class Columns:
         return [self.order_by] if isinstance(self.order_by, str) else list(self.order_by)
 
     def parts(self, item: Sequence[str]) -> list[Column]:
-        """Return what is read of each row, as `PARTS`, those that are there.
+        """Return what is read of each row, as `parts_of`."""
+        return parts_of([self.content, self.own_key, self.date, self.canonical], item)
 
-        *item* names the columns that are its item, or none.
-        """
-        names = [self.content, self.own_key, self.date, self.canonical]
-        found = [column(name).alias(part) for name, part in zip(names, PARTS, strict=False) if name]
-        return [*found, F.struct(*map(column, item)).alias(PARTS[-1])] if item else found
+
+def parts_of(names: Sequence[str | None], item: Sequence[str]) -> list[Column]:
+    """Return what is read of each row, as `PARTS`, those that are there.
+
+    *names*: the columns of content, key, date and canonical URL; *item*: those that are its item.
+    """
+    found = [column(name).alias(part) for name, part in zip(names, PARTS, strict=False) if name]
+    return [*found, F.struct(*map(column, item)).alias(PARTS[-1])] if item else found
 
 
 def column(name: str) -> Column:
@@ -172,8 +174,3 @@ def reader_of(
         rows, method, extract, where, page_timeout=page_timeout, with_sequences=False
     )
     return RowReader(reader, preference, made_with)
-
-
-def rule_of(min_tokens: int, *, evidence: bool) -> Rule:
-    """Return the rule of an argument of `deduplicate`."""
-    return Rule(min_tokens, NORMAL if evidence else None)

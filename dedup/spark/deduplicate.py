@@ -6,11 +6,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.record import PageRecord
-from dedup.rule import Kind
-from dedup.spark.arguments import Columns, column, method_of, reader_of, rule_of
+from dedup.rule import Kind, Rule
+from dedup.spark.arguments import Columns, column, method_of, reader_of
 from dedup.spark.components import cut
 from dedup.spark.judge import judge
 from dedup.spark.reading import READ
@@ -68,7 +69,7 @@ def deduplicate(
         raise ValueError(f"the DataFrame has columns of the result already: {', '.join(taken)}")
     chosen = method_of(method, secret)
     reader = reader_of(columns, chosen, extractor, scope, keep, page_timeout)
-    rule = rule_of(min_tokens, evidence=evidence)
+    rule = Rule(min_tokens, NORMAL if evidence else None)
     own_order = {f"__dedup_order{place}": name for place, name in enumerate(columns.order)}
     content_hash = F.xxhash64(column(columns.content)) if record is None else F.lit(0)
     with clear_errors():

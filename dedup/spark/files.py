@@ -13,13 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from dedup.evidence import Objection, Weakness
 from dedup.record import PageRecord
 from dedup.records import Fields, Format, RecordError, format_of_name
-from dedup.records.base import DEFAULT_CANONICAL, DEFAULT_KEY
+from dedup.records.base import columns_of
 from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.deciding import FieldsSeen
 from dedup.scan.reader import RecordReader
-from dedup.spark.arguments import Columns, column
+from dedup.spark.arguments import column, parts_of
 from dedup.spark.components import cut
 from dedup.spark.judge import Batches, judge
 from dedup.spark.reading import BAD, READ, UNREAD, WITHOUT_SCOPE, RowReader, Rows
@@ -120,8 +120,8 @@ def scan_files(
         data = [name for name in rows.columns if name not in beside]
         wanted: Sequence[Any] = data
         if inputs.kind is Parquet:
-            items = data if reader.needs_item else ()
-            wanted = _columns(rows, reader.reader.format.fields).parts(items)
+            names = columns_of(reader.reader.format.fields, data, inputs.named[0])
+            wanted = parts_of(names, data if reader.needs_item else ())
         read = cut(reader.read(rows.select(*beside, *wanted), beside))
         read = read.withColumnRenamed(_NUMBER, "row")
         first_bad = _check_records(read, inputs, reader.reader, skip_bad=skip_bad)
@@ -209,18 +209,6 @@ def _number_rows(session: SparkSession, rows: DataFrame) -> DataFrame:
     joined = rows.join(F.broadcast(pieces), _PIECE)
     shifted = joined.withColumn(_NUMBER, F.col(_NUMBER) + F.col("__dedup_shift"))
     return shifted.drop(_PIECE[0], _PIECE[2], "__dedup_shift")
-
-
-def _columns(rows: DataFrame, fields: Fields) -> Columns:
-    """Return the columns of tables that *fields* name; raises ValueError if one is not there."""
-    kind = "record" if fields.is_object else "html" if fields.is_html else "text"
-    key, canonical = (
-        name or (default if default in rows.columns else None)
-        for name, default in ((fields.key, DEFAULT_KEY), (fields.canonical, DEFAULT_CANONICAL))
-    )
-    columns = Columns(key=key, date=fields.date, canonical=canonical, **{kind: fields.content})
-    columns.check(rows)
-    return columns
 
 
 def _check_records(

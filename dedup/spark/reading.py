@@ -15,7 +15,7 @@ from dedup.evidence import Evidence
 from dedup.preference import Preference
 from dedup.record_field import MadeWith, to_field
 from dedup.records import Fields, Format, RawRecord, Record
-from dedup.records.base import decode_html, record_of
+from dedup.records.base import record_of
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.scan.deciding import rank_of
 from dedup.scan.reader import ReadRecord, RecordReader
@@ -61,8 +61,6 @@ class Rows(Format):
 
     def parse(self, data: tuple[Any, ...]) -> Record:
         content, key, date, canonical, item = data
-        if isinstance(content, bytes | bytearray) and self.fields.is_html:
-            content = decode_html(bytes(content))
         return record_of(content, key, date, self.fields, item or MappingProxyType({}), canonical)
 
     def write(self, file: BinaryIO, path: object, keep: Sequence[int]) -> NoReturn:

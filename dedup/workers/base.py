@@ -1,12 +1,11 @@
-"""Tasks, what comes of them, and the pool that runs them where they are submitted."""
+"""What a pool is given and answers, and the pool that runs tasks where they are submitted."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from dedup.page import Page, PageReader
-
-Answer = TypeVar("Answer", covariant=True)
+Answer = TypeVar("Answer")
 
 
 class ReadError(Exception):
@@ -28,22 +27,8 @@ class Reader(Protocol):
         """Load everything that tasks need, so that it does not count as time of a task."""
 
 
-class Work(Protocol[Answer]):
-    """A task for a worker, which answers with the result of `run`."""
-
-    def run(self, reader: Any) -> Answer: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A page to read: a whole HTML document, or a field of an item; see `PageReader`."""
-
-    kind: Literal["html", "field"]
-    content: str
-
-    def run(self, reader: PageReader) -> Page:
-        read = reader.read_html if self.kind == "html" else reader.read_field
-        return read(self.content)
+Work = tuple[Callable[[Any, Any], Any], Any]
+"""A task for a worker: a function, and what it is called with, after the reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +54,15 @@ class InlinePool:
     def start(self) -> None:
         """Do nothing: there are no processes."""
 
-    def submit(self, task: Work[Answer]) -> "Future[Answer]":
-        """Return the future of the answer to *task*; its exception can only be a `ReadError`."""
+    def submit(self, read: Callable[[Any, Any], Answer], content: Any) -> "Future[Answer]":
+        """Return the future of what *read* returns for the reader and *content*.
+
+        *read* is a function that can be imported, such as `PageReader.read_html`. The exception can
+        only be a `ReadError`.
+        """
         future: Future[Answer] = Future()
         try:
-            future.set_result(task.run(self._reader))
+            future.set_result(read(self._reader, content))
         except Exception as error:
             future.set_exception(ReadError("error", f"{type(error).__name__}: {error}"))
         return future

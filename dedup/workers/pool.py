@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cache
 from time import monotonic
@@ -49,7 +50,7 @@ class WorkerPool:
             setup = pickle.dumps((reader, page_timeout))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(f"cannot be sent to a worker process: {error}") from error
-        self._tasks: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[tuple[Work, Future[Any]] | None] = queue.SimpleQueue()
         self._is_closed = threading.Event()
         self._workers = [
             _Worker(self._tasks, self._is_closed, setup, page_timeout, recycle_after)
@@ -62,15 +63,18 @@ class WorkerPool:
         for thread in (*self._workers, self._watchdog):
             thread.start()
 
-    def submit(self, task: Work[Answer]) -> "Future[Answer]":
-        """Return the future of the answer to *task*; its exception can only be a `ReadError`."""
+    def submit(self, read: Callable[[Any, Any], Answer], content: Any) -> "Future[Answer]":
+        """Return the future of what *read* returns for the reader and *content*.
+
+        As of an `InlinePool`.
+        """
         future: Future[Answer] = Future()
         if self._is_closed.is_set():
             future.set_exception(ReadError("closed", "the pool is closed"))
         elif not any(worker.is_alive() for worker in self._workers):
             future.set_exception(ReadError("start", "the pool is not started"))
         else:
-            self._tasks.put((task, future))
+            self._tasks.put(((read, content), future))
         return future
 
     def close(self) -> None:
@@ -106,7 +110,7 @@ class _Worker(threading.Thread):
 
     def __init__(
         self,
-        tasks: "queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None]",
+        tasks: "queue.SimpleQueue[tuple[Work, Future[Any]] | None]",
         is_closed: threading.Event,
         setup: bytes,
         page_timeout: float,
@@ -153,7 +157,7 @@ class _Worker(threading.Thread):
                 self._was_late = True
                 self.kill()
 
-    def _run_task(self, task: Work[Answer]) -> Answer:
+    def _run_task(self, task: Work) -> Any:
         try:
             answer = self._exchange(self._start(), task, self._page_timeout)
         except ReadError as error:
@@ -166,7 +170,7 @@ class _Worker(threading.Thread):
             self._stop()
         if isinstance(answer, Failure):
             raise ReadError("error", answer.message)
-        return answer  # type: ignore[no-any-return]  # a pickle
+        return answer
 
     def _start(self) -> "subprocess.Popen[bytes]":
         if self.process and self.process.poll() is None:
@@ -203,9 +207,7 @@ class _Worker(threading.Thread):
         self._pages = 0
         return self.process
 
-    def _exchange(
-        self, process: "subprocess.Popen[bytes]", task: Work[Any] | None, limit: float
-    ) -> Any:
+    def _exchange(self, process: "subprocess.Popen[bytes]", task: Work | None, limit: float) -> Any:
         assert process.stdin
         assert process.stdout
         self._was_late = False

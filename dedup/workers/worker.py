@@ -50,11 +50,12 @@ def main() -> None:
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while _resident_bytes() < _LARGEST:
-            task: Work[Any] = pickle.load(requests)
+            task: Work = pickle.load(requests)
+            read, content = task
             _set_alarm(seconds_per_page + _ORPHAN_SECONDS)
             answer: Any
             try:
-                answer = task.run(reader)
+                answer = read(reader, content)
             except Exception as error:
                 answer = Failure(f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
             _set_alarm(0)

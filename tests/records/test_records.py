@@ -273,9 +273,6 @@ class TestDelimited:
         text = "".join(delimiter.join(f'"{value}"' for value in row) + "\n" for row in rows)
         assert records(opened(self.written(tmp_path, text)))[0].content == "words, and; more"
 
-    def test_a_column_alone_needs_no_delimiter(self, tmp_path):
-        assert records(opened(self.written(tmp_path, "text\na\nb\n")))[1].content == "b"
-
     def test_a_mark_at_the_beginning_does_no_harm_and_another_encoding_is_an_error(self, tmp_path):
         texts = [
             r.content for r in records(opened(self.written(tmp_path, "\ufefftext\na\n\ufeffb\n")))

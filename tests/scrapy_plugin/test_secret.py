@@ -15,7 +15,7 @@ from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores.reader import LedgerReader
-from dedup.workers import Task, WorkerPool
+from dedup.workers import WorkerPool
 
 SECRET = "correct horse battery staple"
 SITE = {
@@ -79,7 +79,7 @@ def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeyp
     pool = WorkerPool(PageReader(settings.extractor, settings.method))
     pool.start()
     try:
-        sketch = pool.submit(Task("html", SITE["/a"])).result(60).record.sketch
+        sketch = pool.submit(PageReader.read_html, SITE["/a"]).result(60).record.sketch
         [process] = [worker.process.pid for worker in pool._workers]
         for file in ("environ", "cmdline"):
             content = Path(f"/proc/{process}/{file}").read_bytes()

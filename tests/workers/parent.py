@@ -13,7 +13,7 @@ from processes import ids_of_workers
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import Task, WorkerPool
+from dedup.workers import WorkerPool
 
 
 def main(extractor, page_timeout, page):
@@ -21,8 +21,8 @@ def main(extractor, page_timeout, page):
     reader = PageReader(getattr(bad_extractors, extractor), SimHash())
     pool = WorkerPool(reader, page_timeout=float(page_timeout))
     pool.start()
-    pool.submit(Task("html", "a page that makes sure the worker runs")).result(30)
-    future = pool.submit(Task("html", page))
+    pool.submit(PageReader.read_html, "a page that makes sure the worker runs").result(30)
+    future = pool.submit(PageReader.read_html, page)
     time.sleep(0.2)  # until the worker is in the middle of it
     print(ids_of_workers(pool)[0], flush=True)
     print(future.result(30).text, flush=True)

@@ -5,10 +5,10 @@ import random
 import pytest
 from bad_extractors import misbehaving
 
-from dedup.extraction import resiliparse, trafilatura
+from dedup.extraction import resiliparse
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import InlinePool, ReadError, Task, WorkerPool
+from dedup.workers import InlinePool, ReadError, WorkerPool
 
 TEXTS = [
     "The ferry across the Wend has carried cattle, brides and one grand piano.",
@@ -18,12 +18,9 @@ TEXTS = [
     "word " * 100_000,
 ]
 TASKS = [
-    *(
-        Task("html", f"<html lang='en'><title>T</title><body><p>{t}</p></body></html>")
-        for t in TEXTS
-    ),
-    *(Task("field", f"<div><p>{text}</p></div>") for text in TEXTS),
-    *(Task("field", text) for text in TEXTS),
+    *((PageReader.read_html, f"<html lang='en'><title>T</title><body><p>{t}") for t in TEXTS),
+    *((PageReader.read_field, f"<div><p>{text}</p></div>") for text in TEXTS),
+    *((PageReader.read_field, text) for text in TEXTS),
 ]
 POOLS = {
     "InlinePool": InlinePool,
@@ -51,35 +48,24 @@ def pool(request):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 def test_pages_are_those_that_the_reader_reads(make):
-    reader = PageReader(trafilatura, SimHash())
-    pool = make(reader)
-    pool.start()
-    pages = [pool.submit(task).result(60) for task in TASKS]
-    pool.close()
-    assert pages == [task.run(reader) for task in TASKS]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
-def test_another_extractor_and_method_reach_the_worker(make):
     reader = PageReader(resiliparse, SimHash(7))
     pool = make(reader)
     pool.start()
-    page = pool.submit(TASKS[0]).result(60)
+    pages = [pool.submit(*task).result(60) for task in TASKS]
     pool.close()
-    assert page == reader.read_html(TASKS[0].content)
+    assert pages == [read(reader, content) for read, content in TASKS]
 
 
 @pytest.mark.slow
 def test_each_future_has_its_own_page(pool):
     texts = [f"page {number} " * (number % 50 + 1) for number in range(300)]
-    futures = {text: pool.submit(Task("html", text)) for text in texts}
+    futures = {text: pool.submit(PageReader.read_html, text) for text in texts}
     random.Random(1).shuffle(texts)
     assert [futures[text].result(20).text for text in texts] == texts
 
 
 def test_the_stages_are_timed_in_the_worker_too(pool):
-    seconds = pool.submit(Task("html", "a page")).result(20).seconds
+    seconds = pool.submit(PageReader.read_html, "a page").result(20).seconds
     assert list(seconds) == ["extraction", "tokens", "sketch"]
 
 
@@ -91,18 +77,12 @@ def test_the_stages_are_timed_in_the_worker_too(pool):
         ("return-number", "AttributeError: "),
     ],
 )
-def test_an_error_of_the_extractor_is_told(pool, page, message):
-    error = pool.submit(Task("html", page)).exception(20)
+def test_an_error_of_the_extractor_is_told_and_the_next_page_is_read(pool, page, message):
+    error = pool.submit(PageReader.read_html, page).exception(20)
     assert isinstance(error, ReadError)
     assert error.cause == "error"
     assert str(error).startswith(message)
-
-
-def test_after_an_error_the_next_page_is_read(pool):
-    futures = [pool.submit(Task("html", text)) for text in ("raise", "next", "raise", "last")]
-    causes = [getattr(future.exception(20), "cause", None) for future in futures]
-    assert causes == ["error", None, "error", None]
-    assert futures[3].result().text == "last"
+    assert pool.submit(PageReader.read_html, "next").result(20).text == "next"
 
 
 @pytest.mark.slow

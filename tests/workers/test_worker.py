@@ -9,7 +9,6 @@ from bad_extractors import misbehaving
 
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
-from dedup.workers import Task
 from dedup.workers.base import READY, Failure
 
 READER = PageReader(misbehaving, SimHash())
@@ -37,7 +36,8 @@ def answers_to(*messages):
 
 @pytest.mark.slow
 def test_a_worker_answers_the_setup_and_every_page():
-    tasks = [Task("html", "one"), Task("html", "raise"), Task("field", "<p>two</p>")]
+    html, field = PageReader.read_html, PageReader.read_field
+    tasks = [(html, "one"), (html, "raise"), (field, "<p>two</p>")]
     messages = [pickle.dumps(message) for message in ((READER, 5), *tasks)]
     assert answers_to(*messages) == (
         [
@@ -66,6 +66,6 @@ def test_a_setup_that_cannot_be_loaded_is_answered_with_the_reason(setup):
 
 @pytest.mark.slow
 def test_the_worker_that_is_not_given_its_page_whole_ends():
-    half = pickle.dumps(Task("html", "x" * 1000))[:500]
+    half = pickle.dumps((PageReader.read_html, "x" * 1000))[:500]
     answers, _ = answers_to(pickle.dumps((READER, 5)), half)
     assert not any(isinstance(answer, Page) for answer in answers)

@@ -15,7 +15,7 @@ from processes import children, ids_of_workers, is_running, seconds_until
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import ReadError, Task, WorkerPool
+from dedup.workers import ReadError, WorkerPool
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -50,7 +50,7 @@ def shared_pool():
 def read(pool, text):
     """The text of the page, or the cause for which it was not read."""
     try:
-        return pool.submit(Task("html", text)).result(LIMIT).text
+        return pool.submit(PageReader.read_html, text).result(LIMIT).text
     except ReadError as error:
         return f"({error.cause})"
 
@@ -83,7 +83,8 @@ def test_whatever_a_page_does_the_next_one_is_read(shared_pool, page, outcome):
 @pytest.mark.slow
 def test_the_message_tells_how_the_worker_ended(pool):
     errors = [
-        pool.submit(Task("html", page)).exception(LIMIT) for page in ("exit", "crash", "hang")
+        pool.submit(PageReader.read_html, page).exception(LIMIT)
+        for page in ("exit", "crash", "hang")
     ]
     assert list(map(str, errors)) == [
         "worker died (exit status 3)",
@@ -107,7 +108,7 @@ def test_slow_pages_within_the_limit_are_read():
 @pytest.mark.slow
 def test_a_hanging_page_holds_up_its_own_worker_only():
     with started(bad_extractors.misbehaving, workers=2, page_timeout=5) as pool:
-        hanging = pool.submit(Task("html", "hang"))
+        hanging = pool.submit(PageReader.read_html, "hang")
         assert [read(pool, f"page {i}") for i in range(20)] == [f"page {i}" for i in range(20)]
         assert not hanging.done()
 
@@ -134,7 +135,7 @@ def test_a_worker_killed_between_pages_is_replaced(pool):
 def test_a_page_is_not_blamed_for_a_worker_that_dies_of_something_else():
     with started(bad_extractors.slowly) as pool:
         read(pool, "first")
-        future = pool.submit(Task("html", "second"))
+        future = pool.submit(PageReader.read_html, "second")
         time.sleep(0.1)
         os.kill(ids_of_workers(pool)[0], signal.SIGKILL)
         assert future.result(LIMIT).text == "second"
@@ -153,9 +154,9 @@ def test_a_worker_is_replaced_after_so_many_pages():
 def test_a_cancelled_page_does_not_end_the_worker():
     with started(bad_extractors.slowly) as pool:
         read(pool, "first")
-        pool.submit(Task("html", "busy"))
-        pool.submit(Task("html", "cancelled")).cancel()
-        assert pool.submit(Task("html", "next")).result(LIMIT).text == "next"
+        pool.submit(PageReader.read_html, "busy")
+        pool.submit(PageReader.read_html, "cancelled").cancel()
+        assert pool.submit(PageReader.read_html, "next").result(LIMIT).text == "next"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_an_extractor_that_the_worker_cannot_import_is_told(tmp_path, monkeypatc
         patch.syspath_prepend(tmp_path)
         from only_here import extract
     with started(extract) as pool:
-        errors = [pool.submit(Task("html", "page")).exception(LIMIT) for _ in range(5)]
+        errors = [pool.submit(PageReader.read_html, "page").exception(LIMIT) for _ in range(5)]
     assert {error.cause for error in errors} == {"start"}
     assert "No module named 'only_here'" in str(errors[0])
 
@@ -184,13 +185,6 @@ def test_what_workers_warn_of_at_their_start_is_logged_once(caplog):
     assert caplog.messages == ["<html><body><p>A sample page.</p> and 100 %"]
 
 
-def test_an_interpreter_that_cannot_be_started_is_told(monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    with started(bad_extractors.well) as pool:
-        error = pool.submit(Task("html", "page")).exception(LIMIT)
-    assert error.cause == "start"
-
-
 @pytest.mark.slow
 def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path):
     script = tmp_path / "crawl.py"
@@ -199,10 +193,10 @@ def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path
         "from dedup.extraction import trafilatura\n"
         "from dedup.methods import SimHash\n"
         "from dedup.page import PageReader\n"
-        "from dedup.workers import Task, WorkerPool\n"
+        "from dedup.workers import WorkerPool\n"
         "pool = WorkerPool(PageReader(trafilatura, SimHash()))\n"
         "pool.start()\n"
-        "print(pool.submit(Task('field', 'a page')).result(30).text)\n"
+        "print(pool.submit(PageReader.read_field, 'a page').result(30).text)\n"
         "pool.close()\n"
     )
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
@@ -213,7 +207,7 @@ class TestClosing:
     @pytest.mark.slow
     def test_pages_not_read_fail_at_once(self):
         with started(bad_extractors.misbehaving, workers=2) as pool:
-            futures = [pool.submit(Task("html", "hang")) for _ in range(50)]
+            futures = [pool.submit(PageReader.read_html, "hang") for _ in range(50)]
             time.sleep(0.5)
             start = time.monotonic()
             pool.close()
@@ -225,7 +219,7 @@ class TestClosing:
     def test_a_page_that_waits_for_a_new_worker_fails_with_the_same_cause(self):
         with started(bad_extractors.well, recycle_after=1) as pool:
             read(pool, "first")
-            future = pool.submit(Task("html", "second"))
+            future = pool.submit(PageReader.read_html, "second")
             time.sleep(0.05)  # the next worker has been started, and is not ready yet
         assert future.exception(0).cause == "closed"
 
@@ -241,7 +235,7 @@ class TestClosing:
     def test_no_process_is_left_of_a_pool_closed_while_it_starts(self, seconds):
         before = children()
         with started(bad_extractors.slow_from_the_start, workers=2) as pool:
-            future = pool.submit(Task("html", "page"))
+            future = pool.submit(PageReader.read_html, "page")
             time.sleep(seconds)
             start = time.monotonic()
         assert time.monotonic() - start < LIMIT
@@ -254,7 +248,7 @@ class TestClosing:
         before = children()
         with started(bad_extractors.misbehaving, workers=2) as pool:
             read(pool, "first")
-            pool.submit(Task("html", page))
+            pool.submit(PageReader.read_html, page)
             time.sleep(0.1)
             ids = ids_of_workers(pool)
             assert children() - before >= set(ids)
@@ -362,9 +356,9 @@ def test_a_worker_starts_without_standard_streams():
         "import bad_extractors\n"
         "from dedup.methods import SimHash\n"
         "from dedup.page import PageReader\n"
-        "from dedup.workers import Task, WorkerPool\n"
+        "from dedup.workers import WorkerPool\n"
         "pool = WorkerPool(PageReader(bad_extractors.well, SimHash())); pool.start()\n"
-        "print(pool.submit(Task('html', 'well done')).result(20).text); pool.close()"
+        "print(pool.submit(PageReader.read_html, 'well done').result(20).text); pool.close()"
     )
     command = [sys.executable, "-c", script, "|".join(sys.path)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
@@ -387,12 +381,12 @@ LARGE_PARENT = """
 from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers import Task, WorkerPool
+from dedup.workers import WorkerPool
 
 index = bytearray(b"x") * 1_200_000_000
 pool = WorkerPool(PageReader(EXTRACTORS["trafilatura"], SimHash()), workers=1, page_timeout=30)
 pool.start()
-print([pool.submit(Task("field", "some words")).result(60).record.tokens for _ in range(3)])
+print([pool.submit(PageReader.read_field, "some words").result(60).record.tokens for _ in range(3)])
 pool.close()
 """
 
