@@ -132,9 +132,29 @@ def _fields(
     date: str | None,
 ) -> Fields:
     """Return what to read of records; raises ValueError if *kind* has not what is asked for."""
-    has_fields, by_date = kind not in (Folder, Warc), newest in keep.criteria
+    scope, by_date = scope or Scope.of("crawl"), newest in keep.criteria
+    _check(options, kind, scope, date, by_date=by_date)
+    return Fields(
+        options.html_field or options.record_field or options.text_field or "text",
+        is_html=bool(options.html_field),
+        key=options.key_field,
+        date="WARC-Date" if by_date and kind is Warc else date,
+        is_object=bool(options.record_field),
+        with_all=scope.needs_item,
+    )
+
+
+def _check(
+    options: argparse.Namespace,
+    kind: type[Format],
+    scope: Scope,
+    date: str | None,
+    *,
+    by_date: bool,
+) -> None:
+    """Raise ValueError if *kind* has not what is asked for."""
+    has_fields = kind not in (Folder, Warc)
     named = options.text_field, options.html_field, options.record_field, options.key_field
-    where = scope or Scope.of("crawl")
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
         (
@@ -144,28 +164,20 @@ def _fields(
         (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
         (
-            where.needs_item and not has_fields,
-            f"--scope {where.name} needs fields, and a {kind.name} has none",
+            scope.needs_item and not has_fields,
+            f"--scope {scope.name} needs fields, and a {kind.name} has none",
         ),
         (
-            where.name in ("host", "domain") and kind is Folder,
-            f"--scope {where.name} needs URLs, and a folder has none",
+            scope.name in ("host", "domain") and kind is Folder,
+            f"--scope {scope.name} needs URLs, and a folder has none",
         ),
         (
-            where.needs_language and options.record_field,
-            f"--scope {where.name} needs a language, which no record of a page has",
+            scope.needs_language and options.record_field,
+            f"--scope {scope.name} needs a language, which no record of a page has",
         ),
     ):
         if is_wrong:
             raise ValueError(problem)
-    return Fields(
-        options.html_field or options.record_field or options.text_field or "text",
-        is_html=bool(options.html_field),
-        key=options.key_field,
-        date="WARC-Date" if by_date and kind is Warc else date,
-        is_object=bool(options.record_field),
-        with_all=where.needs_item,
-    )
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:

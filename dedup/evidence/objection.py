@@ -176,29 +176,34 @@ def objection(
         return Objection.WEAK
     elif shown.size >= demands.longer * other.size:
         return Objection.LONGER
+    if not is_exact:
+        return _of_near(page, original, demands, names, finds_parts=finds_parts)
     agree = names_agree(shown, other, names)
-    if is_exact:
-        is_enough = agree is not False or demands.are_met_by_text(page.tokens, coverage)
-        return None if is_enough else Objection.TITLE
-    if objection := _of_lengths(page.tokens, original.tokens, demands, finds_parts=finds_parts):
-        return objection
-    if agree is False or (names and not shown.headline and shown.title in names.shared):
-        return Objection.TITLE
-    return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
+    is_enough = agree is not False or demands.are_met_by_text(page.tokens, coverage)
+    return None if is_enough else Objection.TITLE
 
 
-def _of_lengths(
-    tokens: int, original: int, demands: Demands, *, finds_parts: bool
+def _of_near(
+    page: Witness,
+    original: Witness,
+    demands: Demands,
+    names: KnownNames | None,
+    *,
+    finds_parts: bool,
 ) -> Objection | None:
-    if tokens >= demands.longer * original:
+    """Return what speaks against near-duplicates, which somebody saw: rules 3 to 5."""
+    shown, other = page.evidence, original.evidence
+    assert shown
+    assert other
+    if page.tokens >= demands.longer * original.tokens:
         return Objection.LONGER
-    is_shorter = original >= demands.longer * tokens and not finds_parts
-    return Objection.SHORTER if is_shorter else None
-
-
-def _have_own_words(page: Evidence, original: Evidence) -> bool:
-    """Return whether each begins with a word of its URL, and the other does not."""
-    return bool(page.words & ~original.words) and bool(original.words & ~page.words)
+    if original.tokens >= demands.longer * page.tokens and not finds_parts:
+        return Objection.SHORTER
+    is_of_template = names and not shown.headline and shown.title in names.shared
+    if is_of_template or names_agree(shown, other, names) is False:
+        return Objection.TITLE
+    has_own_words = shown.words & ~other.words and other.words & ~shown.words
+    return Objection.ADDRESS if has_own_words and not finds_parts else None
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:
