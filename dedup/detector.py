@@ -14,7 +14,7 @@ from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.neighbours import Neighbours
 from dedup.record import Claimed, PageRecord, keys_of, with_digest
-from dedup.rule import Finding, Kind, Rule, Verdict
+from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
     LedgerError,
@@ -216,7 +216,7 @@ class Detector:
             return look
         nameless = _without_names(record, asked.own_names)
         believed = self._view.look(nameless, apart_from, older_than)
-        match = believed.finding.match
+        match = believed.decision.match
         return believed if believed.claim or (match and match.page == look.page) else look
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
@@ -247,10 +247,10 @@ class Detector:
 
     async def find(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record* if it were another page, and keep nothing of it."""
-        finding = self._view.look(record).finding
+        decision = self._view.look(record).decision
         if reason := self.rule.reason_to_skip(record):
             return self.skipped(reason)
-        return await self._verdict(finding)
+        return await self._verdict(decision)
 
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.
@@ -282,14 +282,14 @@ class Detector:
 
         Raises HistoryChangedError if the store has learned of more earlier pages since.
         """
-        if match := look.finding.match:
+        if match := look.decision.match:
             if self.store.is_shared:
                 now = await self._earlier.pages(record.key, record.scope)
                 if now.numbers != earlier.numbers:
                     raise HistoryChangedError(
                         f"{self.store.name} has learned of more earlier pages: look again"
                     )
-            verdict = await self._verdict(look.finding)
+            verdict = await self._verdict(look.decision)
             if verdict.original != record.key:
                 self.store.note_duplicate(
                     record.key, match.page, verdict.kind.value, verdict.distance or 0
@@ -299,12 +299,12 @@ class Detector:
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)
 
-    async def _verdict(self, finding: Finding[Match]) -> Verdict:
-        match = finding.match
+    async def _verdict(self, decision: Decision[Match]) -> Verdict:
+        match = decision.match
         if match is None:
             return Verdict(Kind.NEW, self.method.name)
-        distance = 0 if finding.kind is Kind.EXACT else match.distance
-        return Verdict(finding.kind, self.method.name, await self._key(match.page), distance)
+        distance = 0 if decision.kind is Kind.EXACT else match.distance
+        return Verdict(decision.kind, self.method.name, await self._key(match.page), distance)
 
     async def _key(self, number: int) -> str:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""

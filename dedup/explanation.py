@@ -168,12 +168,12 @@ class Explanation:
         view = View(method, self.rule, self.names)
         view.apply([Claimed(stored, 1), Committed(1, self.one.said)])
         look = view.look(page, own_names=self.other.values.names)
-        if look.finding.match is not None:
-            is_exact = look.finding.kind is Kind.EXACT
+        if look.decision.match is not None:
+            is_exact = look.decision.kind is Kind.EXACT
             return Comparison(method, "duplicate" if is_exact else "near-duplicate", distance)
         if look.objection:
             return Comparison(method, f"kept ({look.objection})", distance)
-        if min(stored.tokens, page.tokens) < self.rule.min_tokens or look.finding.reason:
+        if min(stored.tokens, page.tokens) < self.rule.min_tokens or look.decision.reason:
             return Comparison(method, "too short", distance)
         if distance is None:
             return Comparison(method, "no sketch", distance)

@@ -75,7 +75,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Generic[T]):
+class Decision(Generic[T]):
     """What the rule says of a page: `NEW`, `SKIPPED` for a *reason*, or a duplicate of *match*."""
 
     kind: Kind
@@ -163,7 +163,7 @@ class Rule:
         record: PageRecord,
         equal: Callable[[], T | None],
         near: Callable[[], T | None],
-    ) -> Finding[T]:
+    ) -> Decision[T]:
         """Return what *record* is.
 
         *equal* looks for a page with an equal digest, *near* for one whose sketch is within the
@@ -171,9 +171,9 @@ class Rule:
         ``None``, and are called only if it matters.
         """
         if reason := self.reason_to_skip(record):
-            return Finding(Kind.SKIPPED, reason=reason)
+            return Decision(Kind.SKIPPED, reason=reason)
         if (match := equal()) is not None:
-            return Finding(Kind.EXACT, match)
+            return Decision(Kind.EXACT, match)
         if not self.is_short(record) and (match := near()) is not None:
-            return Finding(Kind.NEAR, match)
-        return Finding(Kind.NEW)
+            return Decision(Kind.NEAR, match)
+        return Decision(Kind.NEW)

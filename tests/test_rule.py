@@ -14,7 +14,7 @@ from dedup.explanation import Explanation, Side
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord, digest_of
-from dedup.rule import Finding, Kind, Rule, Verdict
+from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.text import Document
 
@@ -24,8 +24,8 @@ SHORT = LONG._replace(tokens=19)
 NO_SKETCH = LONG._replace(sketch=None)
 BINARY = PageRecord(digest=DIGEST, is_binary=True)
 EMPTY = PageRecord()
-NEW, EXACT, NEAR = (Finding(Kind.NEW), Finding(Kind.EXACT, "equal"), Finding(Kind.NEAR, "near"))
-IS_EMPTY, IS_SHORT = (Finding(Kind.SKIPPED, reason=why) for why in ("empty", "too_short"))
+NEW, EXACT, NEAR = (Decision(Kind.NEW), Decision(Kind.EXACT, "equal"), Decision(Kind.NEAR, "near"))
+IS_EMPTY, IS_SHORT = (Decision(Kind.SKIPPED, reason=why) for why in ("empty", "too_short"))
 
 
 def judged(rule, record, there):
@@ -82,16 +82,16 @@ def test_a_page_is_what_the_table_says_and_nothing_is_looked_for_in_vain(
     st.booleans(),
 )
 def test_only_a_page_with_enough_of_a_text_is_a_duplicate(record, rule, has_equal, has_near):
-    finding = rule.judge(record, lambda: has_equal or None, lambda: has_near or None)
+    decision = rule.judge(record, lambda: has_equal or None, lambda: has_near or None)
     is_long = record.tokens >= (rule.min_tokens or 20) and record.sketch is not None
     assert rule.is_short(record) == (not is_long)
-    assert rule.reason_to_skip(record) == finding.reason
-    assert (finding.kind is Kind.SKIPPED) == (finding.reason is not None)
-    if finding.kind is Kind.EXACT:
+    assert rule.reason_to_skip(record) == decision.reason
+    assert (decision.kind is Kind.SKIPPED) == (decision.reason is not None)
+    if decision.kind is Kind.EXACT:
         assert has_equal
         assert record.digest
         assert is_long or record.is_binary or rule.min_tokens
-    if finding.kind is Kind.NEAR:
+    if decision.kind is Kind.NEAR:
         assert has_near
         assert not has_equal
         assert is_long

@@ -138,30 +138,30 @@ class RecordJudge:
             self.outcome.weak[weakness] += 1
         look = view.look(record)
         view.learn_names(record)
-        finding = look.finding
-        if finding.match is not None:
-            self._note_duplicate(finding.kind, number, finding.match, self._numbers_in_view)
-        elif finding.kind is Kind.NEW:
+        decision = look.decision
+        if decision.match is not None:
+            self._note_duplicate(decision.kind, number, decision.match, self._numbers_in_view)
+        elif decision.kind is Kind.NEW:
             view.commit(view.claim(Claimed(record, number=len(self._numbers_in_view))))
             self._numbers_in_view.append(number)
             self.outcome.short += self._rule.is_short(record)
             if look.objection:
                 self.outcome.objections[look.objection] += 1
-        return _FATES[finding.kind]
+        return _FATES[decision.kind]
 
     def _fate(self, place: int, number: int, record: PageRecord) -> Fate:
-        finding = self._rule.judge(
+        decision = self._rule.judge(
             record,
             lambda: self._texts.query(place),
             lambda: self._index.query(place) if self._index else None,
         )
-        if finding.match:
-            is_exact = finding.kind is Kind.EXACT
+        if decision.match:
+            is_exact = decision.kind is Kind.EXACT
             numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
-            self._note_duplicate(finding.kind, number, finding.match, numbers)
-        elif finding.kind is Kind.NEW:
+            self._note_duplicate(decision.kind, number, decision.match, numbers)
+        elif decision.kind is Kind.NEW:
             self._keep(place, number, record)
-        return _FATES[finding.kind]
+        return _FATES[decision.kind]
 
     def _note_duplicate(self, kind: Kind, number: int, match: Match, numbers: "array[int]") -> None:
         self.outcome.duplicates.append(number)

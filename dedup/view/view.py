@@ -11,7 +11,7 @@ from dedup.evidence import Evidence, Names, Objection
 from dedup.index.base import Match
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
-from dedup.rule import Finding, Kind, Rule
+from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import host
 from dedup.search import Loader
 from dedup.view.indexes import EqualPages, ScopeIndex
@@ -28,7 +28,7 @@ class Look(NamedTuple):
     match.
     """
 
-    finding: Finding[Match]
+    decision: Decision[Match]
     claim: Claim | None = None
     objection: Objection | None = None
     page: int = -1
@@ -36,7 +36,7 @@ class Look(NamedTuple):
     @property
     def is_of_new_page(self) -> bool:
         """Whether the page may be claimed: nothing is there that it repeats, or may come to."""
-        return self.finding.match is None and self.claim is None
+        return self.decision.match is None and self.claim is None
 
 
 class View:
@@ -93,12 +93,12 @@ class View:
             query = partial(self._scopes[record.scope].query, self._sketch(record))
             return search.nearest(query, is_exact=False)
 
-        finding = self._rule.judge(record, lambda: self._equal.original_of(record, search), near)
-        if finding.kind is not Kind.NEW:
-            return Look(finding)
+        decision = self._rule.judge(record, lambda: self._equal.original_of(record, search), near)
+        if decision.kind is not Kind.NEW:
+            return Look(decision)
         if search.open_numbers:
-            return Look(finding, self._claims[min(search.open_numbers)])
-        return Look(finding, None, *search.first)
+            return Look(decision, self._claims[min(search.open_numbers)])
+        return Look(decision, None, *search.first)
 
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that is met: those of many say nothing."""

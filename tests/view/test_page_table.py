@@ -235,9 +235,9 @@ def test_of_many_items_each_copy_is_found_also_if_it_lacks_a_value(counts):
     for number in range(0, sum(counts), 7):
         for without in ((), (0,), (1,), (2,), (0, 1), (0, 2)):
             look = view.look(page(9999, row(number, *without)))
-            assert look.finding.kind is Kind.EXACT, (number, without)
+            assert look.decision.kind is Kind.EXACT, (number, without)
         [own] = [n for n, last in enumerate(np.cumsum(counts)) if number < last][:1]
-        assert view.look(page(9999, row(number, 1))).finding.match.page == own
+        assert view.look(page(9999, row(number, 1))).decision.match.page == own
     for number in range(0, sum(counts), 50):
         changed = row(number, 3) + value(9_000_000)
         assert view.look(page(9999, changed)).is_of_new_page
@@ -251,11 +251,11 @@ def test_claims_on_one_of_many_pages_of_a_text_are_waited_for():
     assert view.look(page(9999, row(501))).claim is None
     view.release(claim)
     look = view.look(page(9999, row(500)))
-    assert (look.finding.kind, look.claim) == (Kind.NEW, None)
+    assert (look.decision.kind, look.claim) == (Kind.NEW, None)
     view.claim(Claimed(page(501, row(501)), 501))
     view.apply([Committed(501, (row(501), row(502)))])
     for number in (501, 502):
-        assert view.look(page(9999, row(number))).finding.match.page == 501
+        assert view.look(page(9999, row(number))).decision.match.page == 501
 
 
 def test_many_pages_of_one_text_whose_items_say_nothing_are_as_they_show():
@@ -274,7 +274,7 @@ def test_of_very_many_pages_of_one_text_those_that_say_the_same_are_found():
     view = stored_pages([1] * 600)
     for number in range(0, 600, 7):
         look = view.look(page(9999, row(number)))
-        assert (look.finding.kind, look.finding.match.page) == (Kind.EXACT, number)
+        assert (look.decision.kind, look.decision.match.page) == (Kind.EXACT, number)
         is_of_latest = number >= 600 - Exact.candidates_per_key
         assert view.look(page(9999, row(number, 1))).is_of_new_page is not is_of_latest
     assert view.look(page(9999, row(700))).is_of_new_page

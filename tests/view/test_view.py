@@ -15,7 +15,7 @@ from texts import ENGLISH, article, edited, replaced
 from dedup.evidence import Objection
 from dedup.methods import METHODS, SimHash
 from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, keys_of
-from dedup.rule import Finding, Kind, Rule
+from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import Scope
 from dedup.text import Document
 from dedup.view.view import Look, View
@@ -136,9 +136,9 @@ class AnyOrder(RuleBasedStateMachine):
         for below in (inf, self.next, self.next // 2, 0):
             expected, barring = self.oracle.look(record, without, below)
             for _ in range(2):
-                finding, claim, *_ = self.view.look(record, without, below)
-                assert finding.kind is expected.kind
-                assert finding.match is None or finding.match.page == expected.match
+                decision, claim, *_ = self.view.look(record, without, below)
+                assert decision.kind is expected.kind
+                assert decision.match is None or decision.match.page == expected.match
                 assert (claim and claim.number) == barring
         assert self.view.nbytes == nbytes
 
@@ -246,9 +246,9 @@ def test_an_open_claim_bars_near_pages_until_it_has_ended():
     claim = claimed(view, 0)
     assert view.look(page(1)).claim is claim
     view.release(claim)
-    assert view.look(page(1)) == Look(Finding(Kind.NEW))
+    assert view.look(page(1)) == Look(Decision(Kind.NEW))
     view.commit(claimed(view, 1))
-    assert view.look(page(1)).finding.match.page == 1
+    assert view.look(page(1)).decision.match.page == 1
 
 
 def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
@@ -256,13 +256,13 @@ def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
     claim = claimed(view, 0, page(0, item=VALUES[0] + VALUES[1]))
     assert view.look(page(1, item=VALUES[1])).claim is claim
     assert view.look(page(1, item=VALUES[2])) == Look(
-        Finding(Kind.NEW), None, Objection.ITEM, claim.number
+        Decision(Kind.NEW), None, Objection.ITEM, claim.number
     )
     claim.items.append(VALUES[2])
     assert view.look(page(1, item=VALUES[2])).claim is claim
     claim.items.remove(VALUES[2])
     view.commit(claim)
-    assert view.look(page(1, item=VALUES[1])).finding.match.page == 0
+    assert view.look(page(1, item=VALUES[1])).decision.match.page == 0
     assert view.look(page(1, item=VALUES[1] + VALUES[2])).objection is Objection.ITEM
 
 
@@ -312,6 +312,6 @@ def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
     view.finish_loading()
     assert len(view) == len(pages)
     for number, stored in enumerate(pages):
-        found = view.look(stored._replace(digest=bytes(15) + b"x")).finding.match
+        found = view.look(stored._replace(digest=bytes(15) + b"x")).decision.match
         assert (found.page, found.distance) == (number, 0)
-        assert view.look(stored).finding.kind is Kind.EXACT
+        assert view.look(stored).decision.kind is Kind.EXACT
