@@ -80,8 +80,9 @@ class Summary:
             yield
         except Exception as error:
             if not self._has_failed:
-                message = "Dedup failed to count; figures of its report are wrong"
-                logger.error(message, exc_info=error)
+                logger.error(
+                    "Dedup failed to count; figures of its report are wrong", exc_info=error
+                )
             self._has_failed = True
             with suppress(Exception):  # it may be the stats that fail
                 self._stats.inc_value("dedup/errors")
