@@ -1,5 +1,6 @@
 """The choice of an index for the sketches of a method, and many sketches at once in it."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -62,7 +63,8 @@ class BatchIndex:
     """Finds the nearest stored page for each sketch of a batch, as an index does one by one.
 
     The stored candidates of a whole batch are looked up at once, in a tenth of the time. What the
-    batch itself adds is found in an index of the batch. Pages are numbered in add order.
+    batch itself adds is compared with those that share a key, as they come: of many that are near
+    each other, most are never compared. Pages are numbered in add order.
     """
 
     def __init__(self, method: Method) -> None:
@@ -92,39 +94,45 @@ class BatchIndex:
             for place, *match in zip(*(column.tolist() for column in columns), strict=True):
                 found = Match(*match)
                 self._nearest[place] = min(self._nearest.get(place, found), found)
-        batch = index_for(self._method)
-        batch.candidates_per_key = None
-        batch.add_many(packed, places)
-        self._others: dict[int, list[tuple[int, float]]] = {}
-        for rows, others, distances in batch.compare_many(packed):
-            is_other = places[rows] != others
-            columns = places[rows[is_other]], others[is_other], distances[is_other]
-            for place, *other in zip(*(column.tolist() for column in columns), strict=True):
-                self._others.setdefault(place, []).append((other[0], other[1]))
-        # Of what was added in this batch, by place.
+        keys, counts, payloads = self._method.keys_of_many(packed)
+        self._payloads = dict(zip(places.tolist(), payloads, strict=True))
+        _, which, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+        is_shared = sizes[which] > 1
+        # By place, the keys that others of the batch have, too; as arbitrary numbers.
+        self._shared: defaultdict[int, list[int]] = defaultdict(list)
+        of_keys = np.repeat(places, counts)[is_shared].tolist()
+        for place, key in zip(of_keys, which[is_shared].tolist(), strict=True):
+            self._shared[place].append(key)
+        # Of what was added in this batch: places by such keys, numbers by place.
+        self._places: defaultdict[int, list[int]] = defaultdict(list)
         self._numbers: dict[int, int] = {}
 
     def query(self, place: int) -> Match | None:
         """Return what `Index.query` would for the sketch at *place*, which was not added yet."""
         nearest = self._nearest.get(place)
-        if place not in self._others:
+        keys = self._shared.get(place, ())
+        added = sorted({other for key in keys for other in self._places.get(key, ())})
+        if not added:
             return nearest
-        added = [
-            Match(self._numbers[other], distance)
-            for other, distance in self._others[place]
-            if other in self._numbers
-        ]
-        most = self._index.candidates_per_key
-        if added and most is not None and self._candidates[place] + len(added) > most:
+        most = self._method.candidates_per_key
+        if most is not None and self._candidates[place] + len(added) > most:
             # The latest candidates of some key may have changed.
             self._store_pending()
             return self._index.query(self._method.from_bytes(self._sketches[place] or b""))
-        matches = [match for match in added if match.distance <= self._method.max_distance]
+        payloads = [self._payloads[other] for other in added]
+        own = [self._payloads[place]] * len(added)
+        distances = self._method.distances_of_pairs(own, payloads)
+        matches = [
+            Match(self._numbers[added[row]], distances[row].item())
+            for row in np.flatnonzero(distances <= self._method.max_distance).tolist()
+        ]
         return min([*matches, nearest] if nearest else matches, default=None)
 
     def add(self, place: int) -> None:
         """Store the sketch at *place* in the batch under the next number: 0, 1, 2, ..."""
         self._pending.append(self._sketches[place] or b"")
+        for key in self._shared.get(place, ()):
+            self._places[key].append(place)
         self._numbers[place] = self._count
         self._count += 1
 

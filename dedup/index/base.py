@@ -41,9 +41,6 @@ class Index(ABC):
     Smaller batches take more time per sketch; larger ones are in memory twice.
     """
 
-    candidates_per_key: int | None = None
-    """As of a `Method`."""
-
     def __init__(self) -> None:
         self._next_page = 0
 

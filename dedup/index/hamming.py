@@ -135,15 +135,11 @@ class HammingIndex(FingerprintTables):
             distances[start + owners] = found[order[firsts]]
         return pages, distances
 
-    def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield numbers of *fingerprints*, pages and distances of all matches, in blocks."""
-        rows = self._prints.array(fingerprints)
+    def compare_many(self, sketches: Any) -> Iterator[tuple[Array, Array, Array]]:
+        rows = self._prints.array(sketches)
         for start, owners, places, distances in self._blocks_of_matches(rows):
             which, pages = self._with_further(places)
             yield start + owners[which], pages, distances[which]
-
-    def compare_many(self, sketches: Any) -> Iterator[tuple[Array, Array, Array]]:
-        return self.join(sketches)
 
     def _blocks_of_matches(self, rows: Array) -> Iterator[tuple[int, Array, Array, Array]]:
         for start in range(0, len(rows), _BATCH):

@@ -33,7 +33,6 @@ class KeyIndex(Index):
     def __init__(self, method: Method) -> None:
         super().__init__()
         self._method = method
-        self.candidates_per_key = method.candidates_per_key
         self._table = KeyTable()
         # Both by position.
         self._payloads = Packed()
@@ -127,7 +126,7 @@ class KeyIndex(Index):
         owners = np.repeat(np.arange(len(counts)), counts)
         rows = self._rarest(keys, counts, owners, within)
         keys, owners = keys[rows], owners[rows]
-        most = self.candidates_per_key
+        most = self._method.candidates_per_key
         # The last positions are the latest pages, then, and long lists of others are not read.
         last = most if self._is_in_order else None
         for rows in [slice(None)] if len(counts) == 1 else self._parts(keys, last):

@@ -83,6 +83,21 @@ def test_pages_that_share_keys_with_all_others_are_looked_up_in_parts(monkeypatc
     test_pages_that_share_their_keys_with_many_others(5, 16, 0)
 
 
+def test_of_many_that_are_near_each_other_few_are_compared(monkeypatch):
+    method, pairs = METHODS["minhash"](), []
+    compare = method.distances_of_pairs
+
+    def counting(payloads, others):
+        pairs.extend(others)
+        return compare(payloads, others)
+
+    monkeypatch.setattr(method, "distances_of_pairs", counting)
+    texts = [edited(article(1), f"w{number}") for number in range(200)]
+    found = in_batches(method, [method.sketch(Document(text)) for text in texts], 100)
+    assert found.count(None) == 1
+    assert len(pairs) < 400
+
+
 def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
     texts, digests = BatchIndex(Exact()), [bytes([n % 2, *[0] * 14, n]) for n in range(6)]
 

@@ -58,7 +58,7 @@ def near(stored, fingerprint, max_distance):
 
 
 def joined(index, fingerprints):
-    columns = ((column.tolist() for column in block) for block in index.join(fingerprints))
+    columns = ((column.tolist() for column in block) for block in index.compare_many(fingerprints))
     return sorted(row for block in columns for row in zip(*block, strict=True))
 
 
@@ -123,7 +123,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.index.query(fingerprint, lambda page: page % 2) == (odd[0] if odd else None)
 
     @rule(seeds=st.lists(st.integers(0, 999), max_size=9))
-    def query_many_and_join(self, seeds):
+    def query_and_compare_many(self, seeds):
         fingerprints = [self.some(seed) for seed in seeds]
         matches = [near(self.stored, each, self.max_distance) for each in fingerprints]
         pages, distances = self.index.query_many(fingerprints)
