@@ -7,13 +7,13 @@ from hashlib import blake2b
 from html import unescape
 from time import perf_counter
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import regex
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
-from dedup.limits import shorten_url
+from dedup.limits import shorten_url, split_url
 from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
 from dedup.preference import is_version
@@ -134,10 +134,7 @@ def _words_of_url(url: str, text: str) -> Iterator[str]:
     Those that stand there one after the other are one: a tea pot is no tea. Words have three
     letters or more; those of a version and an extension do not count.
     """
-    try:
-        *folders, last = unquote(urlsplit(url).path).split("/")
-    except ValueError:  # such as a bracket that is not closed
-        return
+    *folders, last = unquote(split_url(url).path).split("/")
     beginning = _NO_LETTERS.sub("", text[:_BEGINNING].casefold())
     for segment in (*folders, _EXTENSION.sub("", last)):
         if not is_version(segment):
