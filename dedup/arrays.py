@@ -212,3 +212,11 @@ def lengths_of(values: Sequence[bytes]) -> Array:
     if isinstance(values, Packed):
         return values.lengths()
     return np.fromiter(map(len, values), np.int64, len(values))
+
+
+def is_number(value: Any) -> bool:
+    """Return whether *value* is an integer of Python or NumPy, but not a bool."""
+    # The first test is fast, for the most frequent case.
+    return type(value) is int or (
+        isinstance(value, int | np.integer) and not isinstance(value, bool)
+    )

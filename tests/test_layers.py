@@ -32,6 +32,7 @@ LAYERS = [
         "extraction",
         "preference",
         "canonical",
+        "fingerprints",
     },
     {"methods", "rule", "claim", "item_values"},
     {"record_field", "plugins", "lost_text", "dropped"},

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dedup.arrays import Array
-from dedup.methods.arguments import is_number
+from dedup.arrays import Array, is_number
 
 PageFilter = Callable[[int], bool]
 """A predicate on page numbers: whether a query may return the page."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, is_number
+from dedup.fingerprints import Fingerprints
 from dedup.index.base import LAST_PAGE, Index
 from dedup.index.sorted_table import Block, SortedTable, best_blocks
-from dedup.methods.arguments import is_number
-from dedup.methods.fingerprints import Fingerprints
 
 # The page of a fingerprint that was discarded: higher than any other.
 NO_PAGE = LAST_PAGE + 1

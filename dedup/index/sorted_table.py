@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from dedup.arrays import Array, run_positions
-from dedup.methods.fingerprints import Fingerprints, split_bits
+from dedup.fingerprints import Fingerprints, split_bits
 
 _ALL_BITS = 2**64 - 1
 

@@ -6,8 +6,6 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 
 def whole(default: int, least: int, most: int | None = None) -> Any:
     """Return the field of an integer from *least* to *most*."""
@@ -44,14 +42,6 @@ def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
     except TypeError as error:
         choices = ", ".join(signature.parameters) or "no arguments"
         raise TypeError(f"takes {choices}, got {arguments!r}") from error
-
-
-def is_number(value: Any) -> bool:
-    """Return whether *value* is an integer of Python or NumPy, but not a bool."""
-    # The first test is fast, for the most frequent case.
-    return type(value) is int or (
-        isinstance(value, int | np.integer) and not isinstance(value, bool)
-    )
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:

@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from dedup.arrays import Array
+from dedup.fingerprints import FEWEST_BITS, MOST_BITS
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_whole, choice, fixed, whole
-from dedup.methods.fingerprints import FEWEST_BITS, MOST_BITS, FingerprintMethod
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.shingles import runs
 from dedup.text import Document
