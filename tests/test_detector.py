@@ -6,7 +6,6 @@ from ledgers import publish
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence, Objection
-from dedup.limits import shorten_url
 from dedup.methods import SimHash
 from dedup.methods.containment import Containment
 from dedup.page import PageReader
@@ -148,21 +147,6 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
             key = "other" if len(detector) else "one"
             assert detector.judge(page(text, key)) == expected
             publish(ledger)
-
-
-@pytest.mark.parametrize("key", ["", "http://例子.测试/?q=a b", "http://a/\ud800", "x" * 100_000])
-def test_a_page_may_have_any_key(detector, key):
-    detector.judge(page(GOATS, "first"))
-    detector.judge(page(BRIDGE, key))
-    detector.judge(page(NOODLES, "last"))
-    assert detector.judge(page(BRIDGE, "copy")) == exact(shorten_url(key))
-
-
-def test_the_memory_grows_with_the_pages(detector):
-    before = detector.nbytes
-    for number in range(1000):
-        detector.judge(page(f"{number} {SHORT}", f"http://example.com/{number}"))
-    assert before + 1000 * 50 < detector.nbytes < before + 1000 * 500
 
 
 @pytest.mark.parametrize("several_a_key", [False, True])

@@ -156,7 +156,10 @@ class RedisClient:
         version = str(server.get("redis_version", "0"))
         numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
         if numbers < _OLDEST:
-            raise LedgerError(f"{self._name} is a server of version {version}; 7.0 is the oldest")
+            oldest = ".".join(map(str, _OLDEST))
+            raise LedgerError(
+                f"{self._name} is a server of version {version}; {oldest} is the oldest"
+            )
         if server.get("role") not in (None, "master"):
             primary = f"{server.get('master_host')}:{server.get('master_port')}"
             raise LedgerError(f"{self._name} is a read-only replica: connect to {primary}")

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import random
-from contextlib import suppress
 from secrets import token_bytes
 
 import pytest
@@ -26,7 +25,6 @@ from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import (
     LEASE,
     MOST_ENTRIES,
-    CrawlRow,
     Found,
     Joined,
     Member,
@@ -206,16 +204,6 @@ async def test_nothing_is_there_before_the_first_joins_and_opening_changes_nothi
     assert place.contents() == contents
 
 
-async def test_opening_a_log_that_is_there_tells_of_it_and_changes_nothing(place):
-    process = await joined(place)
-    await process.store(record(1))
-    contents = place.contents()
-    assert await place.log().open() == Found(IDENTITY, True)
-    assert place.contents() == contents
-    await process.leave()
-    assert await place.log().open() == Found(IDENTITY, False)
-
-
 async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
     first = await joined(place, SHORT)
     await place.server.pass_time(1.5 * SHORT)
@@ -234,40 +222,6 @@ async def test_strangers_are_refused_and_change_nothing(place):
         assert not isinstance(raised.value, StoreDownError)
         assert (place.contents(), await process.log.crawls()) == (contents, crawls)
     assert await place.log().open() == Found(IDENTITY, True)
-
-
-async def test_the_first_begins_a_run_which_others_share_while_somebody_takes_part(place):
-    first, second = await joined(place), await joined(place)
-    assert first.run == second.run
-    await first.leave()
-    third = await joined(place)
-    assert third.joined == Joined(first.run, False, False, 0)
-    for process in (second, third):
-        await process.leave()
-    assert (await joined(place)).run > first.run
-
-
-async def test_a_job_goes_on_with_its_run_until_that_has_finished(place):
-    log, later = place.log(), place.log()
-    for one in (log, later):
-        await one.open()
-    for name, job in STRANGE.items():
-        if not job:  # no job has an empty name
-            continue
-        first, other = Process(log), Process(later)
-        await first.join(job=job)
-        await log.leave(first.owner, "shutdown", None, [])
-        await other.join(job=job + "2")
-        await later.leave(other.owner, "finished", None, [])
-        assert other.run > first.run, name
-        again = Process(later)
-        assert await again.join(job=job) == Joined(first.run, True, False, 0), name
-        await later.leave(again.owner, "finished", None, [])
-        last = Process(later), Process(log)
-        assert not (await last[0].join(job=job + "2")).is_resumed, name
-        assert not (await last[1].join(job=job)).is_resumed, name
-        for process in last:
-            await later.leave(process.owner, "finished", None, [])
 
 
 async def test_who_joins_once_more_since_no_answer_came_has_its_place_among_the_crawls(place):
@@ -305,13 +259,6 @@ async def test_resetting_forgets_all(place):
     assert await collected(log.duplicates()) == []
     assert len(await log.crawls()) == 1
     assert (await later.exchange(seen=3)).entries == []
-
-
-async def test_nothing_is_reset_while_somebody_takes_part(place):
-    await (await joined(place)).store(record(1))
-    later = await joined(place, reset=True)
-    assert not later.joined.is_reset
-    assert len(await events(later.log)) == 2
 
 
 async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketches(place):
@@ -371,16 +318,6 @@ async def test_times_are_those_of_the_server(place):
     assert SHORT * 0.9 <= second.at - first.at < 60
 
 
-async def test_an_answer_begins_with_the_entry_that_was_seen_last(place):
-    first, second = await joined(place), await joined(place)
-    for number in range(4):
-        await second.claim(record(number))
-    for seen, positions in ((0, [1, 2, 3, 4]), (1, [1, 2, 3, 4]), (3, [3, 4]), (4, [4]), (5, [])):
-        answer = await first.exchange(seen=seen)
-        assert [entry.position for entry in answer.entries] == positions
-    assert (await first.exchange(seen=10_000_000_000)).entries == []
-
-
 @pytest.mark.slow
 async def test_answers_are_bounded_and_the_rest_is_read_and_a_snapshot_is_complete(place):
     process = await joined(place)
@@ -421,21 +358,6 @@ async def test_thousands_of_commits_in_one_request(place):
     assert [entry.event for entry in entries[9000:14_000]] == [event for _, event in commits]
 
 
-async def test_commits_and_releases_of_claims_that_are_not_open_append_nothing(place):
-    process, other = await joined(place), await joined(place)
-    [stored, released] = await process.claim(record(1), record(2))
-    await process.exchange(commits=[stored], releases=[released])
-    [[theirs, _]] = await other.claim(record(3))
-    [[opened, _]] = await process.claim(record(4))
-    before = await events(process.log)
-    nobody = [(99, 1), (0, 1), (3, 1), (theirs, 1), (stored[0], 7), (opened, 1), (10**10, 9)]
-    closed = [stored, released]
-    answer = await process.exchange(commits=nobody + closed)
-    assert answer.lost == [serial for _, serial in nobody + closed]
-    assert (await process.exchange(releases=nobody + closed)).lost == []
-    assert await events(process.log) == before
-
-
 async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
     process = await joined(place)
     [claim] = await process.claim(record(1))
@@ -450,13 +372,6 @@ async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(p
     assert place.contents() == contents
     assert [event.record for event in await events(process.log)] == [record(1), record(3)]
     assert (await process.exchange(commits=[claim])).lost == []
-
-
-async def test_turns_are_those_of_an_owner_and_may_leap(place):
-    first, second = await joined(place), await joined(place)
-    first._turn = 1_000_000
-    assert (await first.exchange([record(1)])).made == [1]
-    assert (await second.exchange([record(2)])).made == [2]
 
 
 # Leases.
@@ -532,52 +447,7 @@ async def test_the_commit_of_a_claim_counts_after_the_lease_if_nobody_has_met_it
     assert (await late.exchange(commits=claims)).lost == []
 
 
-async def test_leaving_ends_the_lease_and_releases_the_own_open_claims(place):
-    process, other = await joined(place), await joined(place)
-    [stored, *_] = await process.claim(record(1), record(2), record(3))
-    await process.exchange(commits=[stored])
-    await other.claim(record(4))
-    await process.leave()
-    assert (await events(other.log))[5:] == [Released(2), Released(3)]
-    entries = await other.log.entries(5)
-    assert [(entry.owner, entry.serial) for entry in entries] == [
-        (process.owner, 2), (process.owner, 3)
-    ]  # fmt: skip
-    assert await other.log.expire([(5, other.owner, 1)]) > 0
-    await other.leave()
-    assert await place.log().open() == Found(IDENTITY, False)
-
-
 # Reading.
-
-
-async def test_a_snapshot_has_what_counts_in_order_and_ends_with_the_last_entry(place):
-    process = await joined(place)
-    assert await collected(process.log.snapshot()) == []
-    chooser = random.Random(1)
-    stored = []
-    for number in range(60):
-        replaces = tuple(chooser.sample(stored, min(len(stored), chooser.choice([0, 0, 1, 2]))))
-        [claim] = await process.claim(record(number)._replace(item=ITEMS[number % 3]))
-        end = chooser.choice(["commits", "commits", "releases", None])
-        if end == "releases":
-            await process.exchange(releases=[claim])
-        if end == "commits":
-            items = chooser.choice([None, (), ITEMS])
-            event = Committed(claim[0], items, replaces)
-            await process.exchange(commits=[(claim[1], event)])
-            stored = [other for other in stored if other not in replaces] + [claim[0]]
-            if chooser.random() < 0.3:
-                await process.exchange(preferred={chooser.choice(stored): f"http://b/{number}"})
-    for end in ([], [(await process.claim(record(99)))[0]]):
-        await process.exchange(releases=end)  # the last one need not count
-        entries = await all_entries(process.log)
-        pieces = await collected(process.log.snapshot())
-        assert all(pieces)
-        found = [entry for piece in pieces for entry in piece]
-        assert found[-1] == entries[-1]
-        assert counting(found) == counting(entries)
-        assert all(counting(entries))
 
 
 async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(place):
@@ -610,18 +480,6 @@ async def test_a_snapshot_is_one_state_or_a_later_one_while_others_go_on(place):
     entries = await all_entries(process.log)
     assert found[-1].position >= before[-1].position
     assert counting(found) == counting(entries[: found[-1].position])
-
-
-@pytest.mark.slow
-async def test_a_snapshot_can_be_left_before_its_end(place):
-    process = await joined(place)
-    await process.store(*(record(number) for number in range(2000)))
-    snapshot = process.log.snapshot()
-    async for _ in snapshot:
-        break
-    await snapshot.aclose()
-    assert len(await events(process.log)) == 4000
-    await process.store(record(1))
 
 
 async def test_pages_are_told_by_their_numbers(place):
@@ -668,30 +526,17 @@ async def test_any_name_reason_and_report_is_kept(place):
         names = [name for name in names if name not in (STRANGE["surrogates"], STRANGE["long"])]
     expected = []
     for text in names:
-        process = await joined(place, spider=text)
+        job = text or None  # no job has an empty name
+        process = await joined(place, spider=text, job=job)
         report = {text: [text, None, 1.5, {"a": True}]}
         await process.leave(text, report, [])
-        expected.append((text, text, report))
-    log = place.log()
-    await log.open()
-    rows = await log.crawls()
-    assert [(row.spider, row.reason, row.report) for row in rows] == expected
-
-
-async def test_crawls_are_told_the_oldest_first(place):
-    first = await joined(place, spider="first", job="a job")
-    second = await joined(place, spider="second")
-    await second.leave(report={"pages": 3})
-    before = place.server.time()
-    rows = await second.log.crawls()
-    assert rows == [
-        CrawlRow(first.run, 0, "first", "a job", rows[0].started, None, None, None),
-        CrawlRow(
-            second.run, 0, "second", None, rows[1].started, rows[1].finished,
-            "finished", {"pages": 3},
-        ),
-    ]  # fmt: skip
-    assert before - 60 < rows[0].started <= rows[1].started <= rows[1].finished < before + 60
+        expected.append((text, job, text, report))
+        again = await joined(place, spider=text, job=job)
+        assert again.joined == Joined(process.run + (not job), bool(job), False, 0), text
+        await again.leave(text, report, [])
+        expected.append(expected[-1])
+    rows = await process.log.crawls()
+    assert [(row.spider, row.job, row.reason, row.report) for row in rows] == expected
 
 
 async def test_a_later_duplicate_for_a_page_and_key_takes_the_place_of_an_earlier_one(place):
@@ -737,82 +582,12 @@ async def test_logs_of_other_names_do_not_see_each_other(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-async def test_all_who_follow_see_one_order_however_they_exchange(place, seed):
-    """Each claim ends once, and who is told that it has not is who ended it."""
-    chooser = random.Random(seed)
-    processes = [await joined(place) for _ in range(4)]
-    told_stored, claimed = [], {}
-
-    async def crawl(process, log):
-        """One of several tasks of a process: turns are taken by one at a time."""
-        for _ in range(12):
-            async with process.lock:
-                own = process.open
-                chooser.shuffle(own)
-                commits, releases = own[:2], own[2:3]
-                del own[: chooser.randrange(4)]  # those that stay are sent again
-                claims = [record(chooser.randrange(1000)) for _ in range(chooser.randrange(3))]
-                request = process.request(claims, commits=commits, releases=releases)
-                answer = await log.exchange(request)
-                made = zip(answer.made, request.claims, strict=True)
-                for number, (serial, claim) in made:
-                    claimed[number] = process.owner, serial, claim.record
-                    own.append((number, serial))
-                told_stored.extend(
-                    (process.owner, number)
-                    for number, serial in commits
-                    if serial not in answer.lost
-                )
-                new = [entry for entry in answer.entries if entry.position > process.seen]
-                process.followed += new
-                process.seen = new[-1].position if new else process.seen
-            await asyncio.sleep(chooser.random() * 0.002)
-            if claimed and chooser.random() < 0.2:
-                await log.pages(chooser.sample(sorted(claimed), 1))
-            if chooser.random() < 0.2:
-                await log.entries(process.seen)
-
-    for process in processes:
-        process.lock, process.open = asyncio.Lock(), []
-    again = [place.log() for _ in processes]
-    await asyncio.gather(*(log.open() for log in again))
-    await asyncio.gather(
-        *(crawl(process, process.log) for process in processes for _ in range(3)),
-        *(crawl(*pair) for pair in zip(processes, again, strict=True)),
-    )
-    for process in processes:
-        await process.follow()
-    entries = await all_entries(processes[0].log)
-    assert [entry.position for entry in entries] == list(range(1, len(entries) + 1))
-    for process in processes:
-        assert process.followed == entries
-    made = {e.position: (e.owner, e.serial, e.event.record) for e in entries
-            if isinstance(e.event, Claimed)}  # fmt: skip
-    assert made == claimed
-    ends = [entry for entry in entries if not isinstance(entry.event, Claimed)]
-    assert len({entry.event.number for entry in ends}) == len(ends)
-    for entry in ends:
-        assert (entry.owner, entry.serial) == claimed[entry.event.number][:2]
-    stored = [entry.event.number for entry in ends if isinstance(entry.event, Committed)]
-    assert sorted(number for _, number in told_stored) == sorted(stored)
-
-
-@pytest.mark.slow
 async def test_of_all_who_join_at_once_one_begins_the_run(place):
     processes = [Process(place.log()) for _ in range(8)]
     await asyncio.gather(*(process.log.open() for process in processes))
     found = await asyncio.gather(*(process.join(reset=True) for process in processes))
     assert {joined.run for joined in found} == {found[0].run}
     assert len(await processes[0].log.crawls()) == 8
-
-
-async def test_a_claim_that_many_expire_at_once_is_released_once(place):
-    gone, *others = [await joined(place, SHORT)] + [await joined(place) for _ in range(4)]
-    claims = [(n, gone.owner, s) for n, s in await gone.claim(*map(record, range(20)))]
-    await place.server.pass_time(1.5 * SHORT)
-    await asyncio.gather(*(other.log.expire(claims) for other in others))
-    assert (await events(gone.log))[20:] == [Released(number) for number in range(1, 21)]
 
 
 @pytest.mark.slow
@@ -888,27 +663,6 @@ async def test_an_answer_that_is_lost_says_nothing_of_the_step_which_is_done_onc
         way.is_cut = False
         assert (await process.exchange([record(3)])).made == [3]
         assert [event.record for event in await events(process.log)] == list(map(record, (1, 2, 3)))
-
-
-@pytest.mark.slow
-async def test_a_request_that_arrives_after_a_later_one_is_refused(far):
-    async with Proxy(far.server.port) as way:
-        process = Process(far.log_by(way.port, SHORT))
-        async with asyncio.timeout(60):
-            while True:  # a busy machine may take longer
-                with suppress(StoreDownError):
-                    await process.join()
-                    await process.exchange([record(1)])
-                    break
-        way.is_open.clear()
-        with pytest.raises(StoreDownError, match="did not answer within"):
-            await process.exchange([record(2)])
-        process.log = far.log()
-        number = (await process.exchange([record(3)])).made[0]
-        way.answered.clear()
-        way.is_open.set()
-        await way.answered.wait()
-        assert (await events(process.log))[number - 1 :] == [Claimed(record(3), number)]
 
 
 @pytest.mark.slow
@@ -1031,6 +785,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
         rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
         entries = await all_entries(log)
         snapshot = await snapshot_of(log)
+        assert snapshot[-1:] == entries[-1:]
         assert without_runs(counting(snapshot)) == without_runs(counting(entries))
         return told, sorted(rows, key=str), without_times(entries)
 

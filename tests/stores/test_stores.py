@@ -1,6 +1,5 @@
 """What every store has to do: one suite; a new store is tested by its line in `STORES`."""
 
-import math
 import random
 import threading
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from memory_log import MemoryLog, Server
 from record_columns import items_of, pages_of
 
 from dedup.record import Claimed, Committed
-from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
+from dedup.stores import MemoryStore, News, SqliteStore, Store, StoreState, finished
 from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
@@ -141,11 +140,6 @@ def test_any_key_and_scope_is_kept(durable, key):
     assert page.scope in (scope, f"scope {kept}")
 
 
-@pytest.mark.parametrize("key", ["\0", "\ud800\udfff", "é" * 100_000])
-def test_a_process_names_any_key_as_it_was(store, key):
-    assert url(store, claim(store, record(1, key)).number) == key
-
-
 def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
     pages = [record(number, scope=f"scope {number % 3}", tokens=number) for number in range(25)]
     pages[3] = pages[3]._replace(sketch=None)
@@ -200,13 +194,6 @@ def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):
         (number, record(content).digest, bytes(8)) for content, number in enumerate(stored)
     ]
     assert earlier(durable.store, "http://a") == []
-
-
-def test_claims_of_the_own_crawl_do_not_expire(store):
-    number = claim(store, record(1)).number
-    seconds = finished(store.expire([number]))
-    assert seconds >= 0 if store.is_shared else seconds == math.inf
-    assert url(store, number) == "http://a/1"
 
 
 def test_news_wait_for_an_exchange_and_are_told_once(durable):
@@ -322,24 +309,6 @@ def test_what_was_not_published_is_forgotten_by_closing_which_can_be_repeated(op
     assert numbers(opened.again()) == []
 
 
-@pytest.mark.slow
-def test_little_memory_is_taken_beside_the_view(store):
-    for number in range(5000):
-        store.release(claim(store, record(number)).number)
-        add(store, record(number))
-        store.note_duplicate("http://b/", store.last, "near-duplicate", 1)
-    assert store.nbytes < 5000 * 1000
-    publish(store)
-    assert store.nbytes < 5000 * 200
-
-
-def test_errors_name_the_store(store):
-    error = store.damage_error(ValueError("too short"))
-    assert isinstance(error, LedgerError)
-    assert store.name in str(error)
-    assert "too short" in str(error)
-
-
 def test_the_preferred_key_of_a_page_is_kept_and_leads_to_it(durable):
     pages = record(1), record(2), record(3, "http://a/better")
     first, second, third = (add(durable.store, page) for page in pages)
@@ -355,10 +324,3 @@ def test_the_preferred_key_of_a_page_is_kept_and_leads_to_it(durable):
     store.note_preferred(second, "http://a/later")
     assert finished(store.preferred(second)) == "http://a/later"
     assert store.has_news
-
-
-def test_a_preferred_key_is_known_before_it_is_published(store):
-    number = add(store, record(1))
-    assert finished(store.preferred(number)) is None
-    store.note_preferred(number, "http://a/better")
-    assert finished(store.preferred(number)) == "http://a/better"
