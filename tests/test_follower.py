@@ -355,27 +355,6 @@ async def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_
     assert one.sizes == [1000, 1001, 501]
 
 
-async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
-    """Else each page would wait for whoever tries."""
-    server, blocked = Server(), asyncio.Event()
-    store = SharedStore(MemoryLog(server), {})
-    detector = Detector(SimHash(), store=store)
-    await detector.reserve(page(FAR, "a"))
-    server.is_down = True
-    with pytest.raises(StoreDownError):
-        await detector.follower.exchange(store.take_news())
-    store.end_exchange(published=False)
-    store._log._travel = blocked.wait
-    trying = asyncio.ensure_future(detector.follower.exchange(store.take_news()))
-    await asyncio.sleep(0)
-    with pytest.raises(StoreDownError):
-        await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
-    assert not trying.done()
-    blocked.set()
-    with pytest.raises(StoreDownError):
-        await trying
-
-
 def test_a_page_that_is_not_compared_is_not_entered_later():
     detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))

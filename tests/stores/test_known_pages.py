@@ -60,14 +60,6 @@ def test_what_is_replaced_or_released_behind_an_open_claim_is_forgotten():
     assert (columns.numbers.tolist(), columns.replaced) == ([6], [])
 
 
-def test_ends_of_claims_that_are_not_open_change_nothing():
-    replay = replay_of(
-        claimed(), Committed(1), Released(1), Committed(1), Released(9), Committed(9)
-    )
-    assert replay.take().numbers.tolist() == [1]
-    assert replay.open == {}
-
-
 async def test_what_is_given_on_is_found_by_its_url_and_by_the_better_one():
     replay = replay_of(claimed("a"), Committed(1), Preferred(1, "b"), claimed("c"))
     replay.take()
@@ -103,12 +95,6 @@ def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
     replay.add([from_bytes(1, to_bytes(Entry(1, bytes(8), 1, 1, 0.0, Claimed(record))))])
     replay.add(entries(2, Committed(1)))
     assert replay.take().tokens.tolist() == [MOST_TOKENS]
-
-
-def test_a_value_that_cannot_be_right_is_an_error():
-    replay = replay_of(Claimed(PageRecord("a", "", 1, b"short")), Committed(1))
-    with pytest.raises(ValueError, match="a digest has not 16 bytes"):
-        replay.take()
 
 
 URLS = [f"https://example.com/{number % 700}" for number in range(1000)]

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 from contextlib import closing
 
 import pytest
@@ -83,28 +82,6 @@ def test_a_copy_in_a_folder_that_cannot_be_written_is_read(path, tmp_path):
         assert ledger.counts()["pages"] == 2
 
 
-def test_what_is_no_ledger_is_said(path, tmp_path):
-    with pytest.raises(FileNotFoundError, match="is no file"):
-        LedgerReader(tmp_path / "missing")
-    (tmp_path / "text").write_text("no database" * 99)
-    with pytest.raises(LedgerError, match="is not a ledger"):
-        LedgerReader(tmp_path / "text")
-
-
-def test_the_command_shows_crawls_pages_and_groups(path, capsys):
-    assert main(["report", str(path)]) == 0
-    out = capsys.readouterr().out
-    assert "2 that count, 1 replaced or expired" in out
-    assert "simhash, version 1" in out
-    rows = [line.split() for line in out.splitlines()]
-    [first] = [row for row in rows if row[:3] == ["1", "1", "test"]]
-    assert first[4:] == ["finished", "3", "2", "0", "0", "0", "1", "1"]
-    [second] = [row for row in rows if row[:3] == ["2", "2", "test"]]
-    assert second[4:] == ["has", "not", "ended", *"–––––––"]
-    assert ["1", "http://a/0"] in rows
-    assert "\x1b" not in out
-
-
 def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsys):
     path = tmp_path / "pages.sqlite"
     hostile = "\x1b[2J [red]"
@@ -147,11 +124,6 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "missing is no file" in err
-
-
-def test_a_reader_cannot_write(path):
-    with LedgerReader(path) as ledger, pytest.raises(sqlite3.OperationalError, match="readonly"):
-        ledger._file.execute("DELETE FROM pages")
 
 
 def test_a_page_that_was_met_twice_is_no_duplicate_of_itself(path):
