@@ -123,14 +123,11 @@ class Process:
         await self.publish()
 
     async def publish(self) -> None:
-        news, is_published = self.store.take_news(), False
         try:
-            await self.detector.follower.exchange(news)
-            is_published = True
+            with self.store.publishing() as news:
+                await self.detector.follower.exchange(news)
         except (StoreDownError, HistoryChangedError):
             await asyncio.sleep(0.1)
-        finally:
-            self.store.end_exchange(published=is_published)
 
     async def crawl(self, seconds: float, new_page: Pages, in_flight: int) -> None:
         """Have pages reserved and committed for so long, some of them *in_flight* at a time."""

@@ -97,8 +97,8 @@ def fill(path: Path, method: Method, lengths: list[int], size: int) -> None:
                 [claimed] = finished(ledger.exchange([Claimed(record)], News()))
                 ledger.commit(claimed, Committed(claimed.number))
                 number += 1
-            finished(ledger.exchange([], ledger.take_news()))
-            ledger.end_exchange(published=True)
+            with ledger.publishing() as news:
+                finished(ledger.exchange([], news))
 
 
 def random_sketches(

@@ -141,9 +141,8 @@ class Deduplicator:
         return verdict
 
     def _write(self) -> None:
-        news = self._store.take_news()
-        finished(self._store.exchange((), news))
-        self._store.end_exchange(published=True)
+        with self._store.publishing() as news:
+            finished(self._store.exchange((), news))
 
     def __len__(self) -> int:
         """Return the number of texts that were kept."""

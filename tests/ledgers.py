@@ -36,8 +36,8 @@ def commits_of(claims):
 
 
 def publish(store):
-    finished(store.exchange([], store.take_news()))
-    store.end_exchange(published=True)
+    with store.publishing() as news:
+        finished(store.exchange([], news))
 
 
 def leave(store, reason="finished", report=None, texts=()):

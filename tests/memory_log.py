@@ -9,9 +9,10 @@ from log_servers import LogServer
 
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.stores import StoreDownError
+from dedup.stores.base import Crawl
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
-from dedup.stores.log import LEASE, MOST_ENTRIES, Answer, CrawlRow, Found, Joined, Log
+from dedup.stores.log import LEASE, MOST_ENTRIES, Answer, Found, Joined, Log
 
 
 class Server:
@@ -130,7 +131,7 @@ class MemoryLog(Log):
             position = rows[-1].position if is_resumed else len(server.log)
             if run is None:
                 run = server.runs = server.runs + 1
-            row = CrawlRow(run, position, member.spider, member.job, server.now, None, None, None)
+            row = Crawl(run, position, member.spider, member.job, server.now)
             server.crawls[member.owner] = row
             server.leases[member.owner] = server.now + self.lease
             return Joined(run, is_resumed, reset, position)
@@ -256,9 +257,5 @@ class MemoryServer(LogServer):
 
 async def publish(detector, store):
     """Have a process of a fleet send its news, as a crawl does."""
-    news, published = store.take_news(), False
-    try:
+    with store.publishing() as news:
         await detector.follower.exchange(news)
-        published = True
-    finally:
-        store.end_exchange(published=published)

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from log_servers import LogServer
 
-from dedup.stores.base import DuplicateNote
-from dedup.stores.log import LEASE, CrawlRow
+from dedup.stores.base import Crawl, DuplicateNote
+from dedup.stores.log import LEASE
 from dedup.stores.sqlite_log import SqliteLog
 
 
@@ -18,7 +18,7 @@ class ReadableLog(SqliteLog):
     async def crawls(self):
         query = "SELECT run, position, spider, job, started, finished, reason, report FROM crawls"
         return [
-            CrawlRow._make([*values, report and json.loads(report)])
+            Crawl(*values, report and json.loads(report))
             for *values, report in self._rows(f"{query} ORDER BY id")
         ]
 

@@ -14,7 +14,8 @@ from dedup.cli.options import add_json, check_new
 from dedup.cli.terminal import new_table, print_json, show, show_heading, show_line
 from dedup.report import as_html, write_html
 from dedup.report.of_ledger import report_of_ledger
-from dedup.stores.reader import Crawl, LedgerReader
+from dedup.stores.base import Crawl
+from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 from dedup.units import Count, count_of, format_bytes
 

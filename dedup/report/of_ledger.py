@@ -15,8 +15,9 @@ from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.stores import finished
+from dedup.stores.base import Crawl
 from dedup.stores.ledger_file import LedgerError
-from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage, StoreOfReader
+from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage, StoreOfReader
 from dedup.url_advice import Content, Contents
 
 

@@ -186,21 +186,18 @@ class Checkpoints:
 
     async def _write(self) -> bool:
         """Have the store told all news; return whether it was."""
-        news, is_written = self._store.take_news(), False
-        try:
-            is_written = await self._has_succeeded(self._publish(news))
-            self._count("checkpoints/written" if is_written else "checkpoints/failed")
-        finally:
-            self._store.end_exchange(published=is_written)
+        is_written = await self._has_succeeded(self._publish())
+        self._count("checkpoints/written" if is_written else "checkpoints/failed")
         return is_written
 
-    async def _publish(self, news: News) -> None:
-        if self._waits_for_feeds:
-            self._feeds.flush()
-        if self._store.is_shared:
-            await self._exchange(news)
-        else:
-            await self._in_thread(self._store.exchange([], news))
+    async def _publish(self) -> None:
+        with self._store.publishing() as news:
+            if self._waits_for_feeds:
+                self._feeds.flush()
+            if self._store.is_shared:
+                await self._exchange(news)
+            else:
+                await self._in_thread(self._store.exchange([], news))
 
     async def _exchange(self, news: News) -> None:
         try:

@@ -1,8 +1,10 @@
 """What is known of stored pages beyond the view in memory: the interface of a store."""
 
 import math
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from time import time
@@ -72,7 +74,7 @@ class News:
         return bool(told or self.leaves or self.url_rules)
 
     def split(self, most: int) -> "News":
-        """Keep the first ones of each kind, *most* of them, and return the others."""
+        """Keep the first *most* of the kinds that servers are told, and return the others."""
         rest = News(
             _taken(self.commits, most), self.duplicates[most:],
             _taken(self.seen, most), _taken(self.preferred, most),
@@ -93,6 +95,29 @@ class News:
 def _taken(values: dict[int, T], most: int) -> dict[int, T]:
     """Take away all but the first *most* of *values*, and return them."""
     return {number: values.pop(number) for number in list(islice(values, most, None))}
+
+
+class Crawl(NamedTuple):
+    """A process that took part: times in seconds since 1970, its JSON report.
+
+    *run* is equal for processes that shared the store: they are one crawl of a fleet. Pages of the
+    run up to *position* were there when it began, or its job that goes on. *id* is its number in a
+    ledger. ``None`` stands for what is not known yet.
+    """
+
+    run: int
+    position: int
+    spider: str
+    job: str | None
+    started: float
+    finished: float | None = None
+    reason: str | None = None
+    report: dict[str, Any] | None = None
+    id: int = 0
+
+    def setting(self, name: str) -> Any:
+        """Return a setting as the report tells it, else ``None``."""
+        return (self.report or {}).get("settings", {}).get(name)
 
 
 class Stored(NamedTuple):
@@ -123,6 +148,8 @@ class Store(ABC):
 
     is_durable: ClassVar[bool] = True
     """Whether the pages outlive the process."""
+    _most_news: ClassVar[int] = sys.maxsize
+    """How many of a kind are published at a time."""
     is_shared: ClassVar[bool] = False
     """Whether other processes use it at the same time, so that its coroutines wait."""
 
@@ -254,18 +281,20 @@ class Store(ABC):
         """The content of page *number* was met under *key*, too, which is preferred."""
         self._preferred[number] = self._news.preferred[number] = key
 
-    def take_news(self) -> News:
-        """Return what was told since the last time, for `exchange`; then tell what came of it."""
+    @contextmanager
+    def publishing(self) -> Iterator[News]:
+        """Yield what was told since the last time, for `exchange`; if the block fails, keep it."""
         assert not self._news_under_way
-        self._news_under_way, self._news = self._news, News()
-        return self._news_under_way
-
-    def end_exchange(self, *, published: bool) -> None:
-        """Forget the news that were taken, which are published; or take them back."""
-        news, self._news_under_way = self._news_under_way, News()
-        if not published:
-            news += self._news
-            self._news = news
+        self._news_under_way = self._news
+        self._news = self._news.split(self._most_news)
+        try:
+            yield self._news_under_way
+        except BaseException:
+            self._news_under_way += self._news
+            self._news = self._news_under_way
+            raise
+        finally:
+            self._news_under_way = News()
 
     @property
     def has_news(self) -> bool:

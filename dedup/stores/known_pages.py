@@ -1,10 +1,12 @@
 """What a process reads of a log from its start, and knows of pages beside what it compares."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import xxhash
 
+from dedup.index.key_table import KeyTable
 from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
 from dedup.stores.base import Stored
 from dedup.stores.entries import Entry
@@ -12,7 +14,6 @@ from dedup.stores.log import MOST_ENTRIES
 from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
-_MOST_UNSORTED = 100_000
 
 
 class KnownPages:
@@ -28,8 +29,10 @@ class KnownPages:
         *run* is the own one, of which pages up to *position* were stored before.
         """
         self._run, self._position = run, position
-        self._urls = UrlTable()
-        # Pages in that table that do not count any more.
+        # By a hash of its URL, the places of a page, where its number and its run are.
+        self._places = KeyTable()
+        self._numbers, self._runs = array("I"), array("I")
+        # Pages of these that do not count any more.
         self._replaced: set[int] = set()
         self._records: dict[int, PageRecord] = {}
         self.preferred: dict[int, str] = {}
@@ -42,8 +45,12 @@ class KnownPages:
         self._run, self._position, self.version = run, position, object()
 
     def learn_urls(self, pages: Sequence[tuple[str, int, int]]) -> None:
-        """Have pages found by their keys: these, their numbers, and the runs that met them."""
-        self._urls.add(pages)
+        """Have *pages*, one or more, found: by keys, with numbers and the runs that met them."""
+        urls, numbers, runs = zip(*pages, strict=True)
+        places = np.arange(len(urls)) + len(self._numbers)
+        self._places.add(np.array(list(map(_hash, urls)), np.uint64), places)
+        self._numbers.extend(numbers)
+        self._runs.extend(runs)
         if any(self._is_earlier(number, run) for _, number, run in pages):
             self.version = object()
 
@@ -68,8 +75,10 @@ class KnownPages:
 
         *fetch* returns records by number.
         """
-        found = self._urls.pages(key)
-        numbers = dict.fromkeys(page[0] for page in found if self._is_earlier(*page))
+        # Maybe those of other URLs, too.
+        _, places = self._places.find(np.array([_hash(key)], np.uint64))
+        found = [(self._numbers[place], self._runs[place]) for place in sorted(places.tolist())]
+        numbers = dict.fromkeys(number for number, run in found if self._is_earlier(number, run))
         counting = [number for number in numbers if number not in self._replaced]
         records = await fetch(counting) if counting else {}
         return [
@@ -91,52 +100,7 @@ class KnownPages:
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes; an estimate."""
-        return self._urls.nbytes + 500 * len(self._records)
-
-
-class UrlTable:
-    """Finds the numbers and runs of pages by URL; 16 bytes for each.
-
-    By a hash of it: a caller has to look whether a page is one of that URL. What is added stands in
-    a dictionary until that is a tenth of all; then it is sorted in.
-    """
-
-    def __init__(self) -> None:
-        self._hashes = np.empty(0, np.uint64)
-        self._pages = np.empty((0, 2), np.uint32)
-        self._new: dict[int, list[tuple[int, int]]] = {}
-        self._count_of_new = 0
-
-    def add(self, pages: Iterable[tuple[str, int, int]]) -> None:
-        """Have pages found by their URLs: these, numbers and runs."""
-        for url, number, run in pages:
-            self._new.setdefault(_hash(url), []).append((number, run))
-            self._count_of_new += 1
-        if self._count_of_new > max(_MOST_UNSORTED, len(self._hashes) // 10):
-            self._sort_in()
-
-    def pages(self, url: str) -> Iterator[tuple[int, int]]:
-        """Yield the pages that were added with *url*, and rarely others: number and run."""
-        key = _hash(url)
-        place = int(np.searchsorted(self._hashes, np.uint64(key)))
-        while place < len(self._hashes) and self._hashes[place] == key:
-            number, run = self._pages[place].tolist()
-            yield number, run
-            place += 1
-        yield from self._new.get(key, ())
-
-    def _sort_in(self) -> None:
-        new = sorted((key, page) for key, pages in self._new.items() for page in pages)
-        hashes = np.array([key for key, _ in new], np.uint64)
-        places = np.searchsorted(self._hashes, hashes, side="right")
-        self._hashes = np.insert(self._hashes, places, hashes)
-        self._pages = np.insert(self._pages, places, [page for _, page in new], axis=0)
-        self._new, self._count_of_new = {}, 0
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that it takes, in bytes; an estimate."""
-        return 16 * len(self._hashes) + 200 * self._count_of_new
+        return self._places.nbytes + 8 * len(self._numbers) + 500 * len(self._records)
 
 
 def _hash(url: str) -> int:

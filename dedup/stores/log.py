@@ -6,7 +6,7 @@ from itertools import count, islice
 from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores.base import DuplicateNote, HistoryChangedError, Texts
+from dedup.stores.base import Crawl, DuplicateNote, HistoryChangedError, Texts
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
 
@@ -83,22 +83,6 @@ class Answer(NamedTuple):
     entries: list[Entry]
     made: list[int]
     lost: list[int]
-
-
-class CrawlRow(NamedTuple):
-    """What is told of a process that took part: times in seconds since 1970, its JSON report.
-
-    *position* is that which it was told when it joined.
-    """
-
-    run: int
-    position: int
-    spider: str
-    job: str | None
-    started: float
-    finished: float | None
-    reason: str | None
-    report: dict[str, Any] | None
 
 
 class Log(ABC):
@@ -246,7 +230,7 @@ class ServerLog(Log):
     # What a ledger is made of.
 
     @abstractmethod
-    async def crawls(self) -> list[CrawlRow]:
+    async def crawls(self) -> list[Crawl]:
         """Return who took part, the oldest first."""
 
     @abstractmethod

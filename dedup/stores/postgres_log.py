@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, LiteralString
 
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.base import Crawl, DuplicateNote, Texts
 from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError
@@ -17,7 +17,6 @@ from dedup.stores.log import (
     LEASE,
     MOST_ENTRIES,
     Answer,
-    CrawlRow,
     Found,
     Joined,
     Member,
@@ -176,7 +175,7 @@ class PostgresLog(ServerLog):
             self._namespace, numbers,
         )  # fmt: skip
 
-    async def crawls(self) -> list[CrawlRow]:
+    async def crawls(self) -> list[Crawl]:
         rows = await self._read(
             """
             SELECT run, position, spider, job, started, finished, reason, report
@@ -186,7 +185,7 @@ class PostgresLog(ServerLog):
             self._namespace,
         )
         return [
-            CrawlRow(
+            Crawl(
                 run, position, from_utf8(spider), None if job is None else from_utf8(job), started,
                 finished, None if reason is None else from_utf8(reason),
                 None if report is None else json.loads(from_utf8(report)),

@@ -14,33 +14,13 @@ from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.record import PageRecord, RecordColumns
 from dedup.rule import SHORT, Rule
-from dedup.stores.base import DIFFERENCE, DuplicateNote
+from dedup.stores.base import DIFFERENCE, Crawl, DuplicateNote
 from dedup.stores.identity import OTHERS
 from dedup.stores.ledger_file import LedgerError, LedgerFile
 from dedup.stores.memory import MemoryStore
 from dedup.stores.tables import RECORD, pages_that_count, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
-
-
-class Crawl(NamedTuple):
-    """A crawl: times in seconds since 1970, its JSON report; ``None`` for what is not known yet.
-
-    *run* is equal for processes that shared the store: they are one crawl of a fleet.
-    """
-
-    id: int
-    spider: str
-    job: str | None
-    started: float
-    finished: float | None
-    reason: str | None
-    run: int
-    report: dict[str, Any] | None
-
-    def setting(self, name: str) -> Any:
-        """Return a setting as the report tells it, else ``None``."""
-        return (self.report or {}).get("settings", {}).get(name)
 
 
 class StoredPage(NamedTuple):
@@ -115,11 +95,14 @@ class LedgerReader:
 
     def crawls(self) -> list[Crawl]:
         """Return all crawls, the oldest first."""
-        query = "SELECT id, spider, job, started, finished, reason, run, report FROM crawls"
+        query = (
+            "SELECT run, position, spider, job, started, finished, reason, report, id FROM crawls "
+            "ORDER BY id"
+        )
         with self._ledger.errors():
             return [
-                Crawl._make((*values, report and json.loads(report)))
-                for *values, report in list(self._rows(f"{query} ORDER BY id"))
+                Crawl._make((*values, report and json.loads(report), number))
+                for *values, report, number in list(self._rows(query))
             ]
 
     @cached_property

@@ -21,7 +21,7 @@ from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from dedup.stores.base import DuplicateNote, StoreDownError, Texts
+from dedup.stores.base import Crawl, DuplicateNote, StoreDownError, Texts
 from dedup.stores.entries import tail_of
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError
@@ -30,7 +30,6 @@ from dedup.stores.log import (
     LEASE,
     MOST_ENTRIES,
     Answer,
-    CrawlRow,
     Found,
     Joined,
     Member,
@@ -279,10 +278,10 @@ class RedisLog(ServerLog):
         found = zip(wanted, await self._client.call_all(commands), strict=True)
         return [(number, data) for number, data in found if data is not None]
 
-    async def crawls(self) -> list[CrawlRow]:
+    async def crawls(self) -> list[Crawl]:
         ends = await self._client.call("HGETALL", self._keys["ends"])
         rows = await self._client.call("LRANGE", self._keys["crawls"], 0, -1)
-        return [self._parsed(_crawl_row, row, ends) for row in rows]
+        return [self._parsed(_crawl, row, ends) for row in rows]
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         cursor = None
@@ -324,15 +323,17 @@ class RedisLog(ServerLog):
             raise LedgerError(f"{self.name} is damaged: {cause}") from cause
 
 
-def _crawl_row(row: bytes, ends: Mapping[bytes, bytes]) -> CrawlRow:
+def _crawl(row: bytes, ends: Mapping[bytes, bytes]) -> Crawl:
     owner, run, started, position, length = _CRAWL.unpack_from(row)
     job, spider = _parted(row[_CRAWL.size :], length)
+    crawl = Crawl(run, position, spider, job or None, started)
     if owner not in ends:
-        return CrawlRow(run, position, spider, job or None, started, None, None, None)
+        return crawl
     finished, length = _END.unpack_from(ends[owner])
     reason, told = _parted(ends[owner][_END.size :], length)
-    report = json.loads(told) if told else None
-    return CrawlRow(run, position, spider, job or None, started, finished, reason, report)
+    return crawl._replace(
+        finished=finished, reason=reason, report=json.loads(told) if told else None
+    )
 
 
 def _duplicate(field: bytes, value: bytes) -> tuple[int, DuplicateNote]:

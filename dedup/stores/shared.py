@@ -33,9 +33,6 @@ from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import Answer, Log, Member, Request
 from dedup.units import SECONDS_OF_A_DAY
 
-_MOST_NEWS = 10_000
-"""How many of a kind travel at a time: a long outage leaves many."""
-
 
 class SharedStore(Store):
     """What one process knows and says of a log that many share.
@@ -48,6 +45,7 @@ class SharedStore(Store):
     """
 
     is_shared = True
+    _most_news = 10_000  # a long outage leaves many
 
     def __init__(
         self,
@@ -221,14 +219,17 @@ class SharedStore(Store):
             self._releases.pop(number, None)
         events, self._unseen = self._unseen, []
         made: list[Claimed] = []
+        met: list[tuple[str, int, int]] = []
         for entry in entries:
             if entry.owner != self._owner:
-                events += self._event_of_other(entry)
+                events += self._event_of_other(entry, met)
             elif isinstance(entry.event, Claimed) and entry.serial in serials:
                 self._own[entry.position] = entry.serial, entry.event
                 made.append(entry.event)
             else:
                 events += self._own_event(entry)
+        if met:
+            self._known.learn_urls(met)
         events += self._end(commits, answer.lost)
         if len(made) != len(claims):
             raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
@@ -267,7 +268,8 @@ class SharedStore(Store):
                     return [Lost(self._own.pop(number)[1])]
         return []
 
-    def _event_of_other(self, entry: Entry) -> list[Event]:
+    def _event_of_other(self, entry: Entry, met: list[tuple[str, int, int]]) -> list[Event]:
+        """Return what the view does not know of an *entry*; add stored pages to *met*."""
         match entry.event:
             case Claimed():
                 self._others[entry.position] = entry
@@ -276,7 +278,7 @@ class SharedStore(Store):
                 if claim is None:
                     return []
                 self._known.replace(replaces)
-                self._known.learn_urls([(claim.record.key, number, claim.run)])
+                met.append((claim.record.key, number, claim.run))
             case Released(number):
                 if self._others.pop(number, None) is None:
                     return []
@@ -305,11 +307,6 @@ class SharedStore(Store):
         return number in self._own
 
     # What waits in memory.
-
-    def take_news(self) -> News:
-        news = super().take_news()
-        self._news = news.split(_MOST_NEWS)
-        return news
 
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored: any exchange tells it."""

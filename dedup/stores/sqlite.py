@@ -135,6 +135,8 @@ class SqliteStore(Store):
             self._file.check_place()
             with self._writer as file:
                 tables.insert_news(file, news, self.run)
+            for number in news.commits:
+                del self._claimed[number]
         events = []
         for claim in claims:
             events.append(claim._replace(number=self._next))
@@ -158,12 +160,6 @@ class SqliteStore(Store):
 
     async def preferred(self, number: int) -> str | None:
         return await super().preferred(number) or tables.preferred(self._reader, number)
-
-    def end_exchange(self, *, published: bool) -> None:
-        if published:
-            for number in self._news_under_way.commits:
-                del self._claimed[number]
-        super().end_exchange(published=published)
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages.

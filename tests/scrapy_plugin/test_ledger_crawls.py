@@ -478,7 +478,7 @@ def test_several_stored_versions_of_a_url_are_all_replaced(ledger):
     "broken",
     [
         "dedup.workers.InlinePool.close",
-        "dedup.stores.SqliteStore.take_news",
+        "dedup.stores.SqliteStore.publishing",
     ],
 )
 def test_whatever_fails_at_the_end_the_file_is_given_back(site, tmp_path, monkeypatch, broken):
@@ -488,7 +488,7 @@ def test_whatever_fails_at_the_end_the_file_is_given_back(site, tmp_path, monkey
     with monkeypatch.context() as patched:
         patched.setattr(broken, failing)
         assert site.crawl(DEDUP_DUPLICATES=tmp_path / "dropped").stored == STORED
-    assert len(site.crawl().stored) == (3 if "take" in broken else 0)
+    assert len(site.crawl().stored) == (3 if "publishing" in broken else 0)
 
 
 def test_a_reason_that_is_no_text_can_be_noted(site, ledger):

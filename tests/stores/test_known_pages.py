@@ -1,12 +1,9 @@
 """What is read of a log from its start, piece by piece, and what is found then by URL."""
 
-import pytest
-
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores import known_pages
 from dedup.stores.entries import Entry, from_bytes, to_bytes
-from dedup.stores.known_pages import KnownPages, Replay, UrlTable
+from dedup.stores.known_pages import KnownPages, Replay
 
 
 def entries(first, *events):
@@ -97,16 +94,17 @@ def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
     assert replay.take().tokens.tolist() == [MOST_TOKENS]
 
 
-URLS = [f"https://example.com/{number % 700}" for number in range(1000)]
+async def test_all_pages_of_a_url_are_found():
+    urls = [f"https://example.com/{number % 70}" for number in range(300)]
+    pages = KnownPages(2, 0)
+    for number, url in enumerate(urls):
+        pages.learn_urls([(url, number, number % 3)])
 
+    async def fetch(numbers):
+        return {number: PageRecord(urls[number]) for number in numbers}
 
-@pytest.mark.parametrize("most_unsorted", [0, 1, 99, 10_000])
-def test_all_pages_of_a_url_are_found_however_many_are_sorted_in(monkeypatch, most_unsorted):
-    monkeypatch.setattr(known_pages, "_MOST_UNSORTED", most_unsorted)
-    table = UrlTable()
-    for number, url in enumerate(URLS):
-        table.add([(url, number, number % 3)])
-    found = {url: sorted(table.pages(url)) for url in [*URLS, "https://example.com/none"]}
-    assert found == {
-        url: [(n, n % 3) for n, other in enumerate(URLS) if other == url] for url in found
+    found = {url: await pages.earlier(url, fetch) for url in [*urls, "https://example.com/none"]}
+    assert {url: [number for number, _ in stored] for url, stored in found.items()} == {
+        url: [n for n, other in enumerate(urls) if other == url and (n % 3 != 2 or n == 0)]
+        for url in found
     }

@@ -62,7 +62,7 @@ def test_news_are_written_wholly_or_not_at_all(path):
         add(ledger, record(1))
         add(ledger, record(2)._replace(digest=None))
         with pytest.raises(sqlite3.IntegrityError):
-            finished(ledger.exchange([], ledger.take_news()))
+            publish(ledger)
     with closing(opened(path)) as ledger:
         assert numbers(ledger) == []
 
@@ -241,18 +241,19 @@ def test_the_sketches_of_every_method_come_back(path, name):
 def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(path):
     with closing(opened(path)) as ledger:
         stored = add(ledger, record(1))
-        nbytes, news = ledger.nbytes, ledger.take_news()
+        nbytes = ledger.nbytes
         away = path.rename(f"{path}.away")
         for _ in ("removed", "replaced"):
-            with pytest.raises(LedgerError, match="moved or removed"):
+            with (
+                pytest.raises(LedgerError, match="moved or removed"),
+                ledger.publishing() as news,
+            ):
                 finished(ledger.exchange([Claimed(record(2))], news))
-            assert (ledger.last, ledger.nbytes) == (stored, nbytes)
+            assert (ledger.last, ledger.nbytes, ledger.unpublished) == (stored, nbytes, 1)
             path.write_bytes(away.read_bytes())
         away.rename(path)
-        ledger.end_exchange(published=False)
-        assert ledger.unpublished == 1
-        [claimed] = finished(ledger.exchange([Claimed(record(2))], ledger.take_news()))
-        ledger.end_exchange(published=True)
+        with ledger.publishing() as news:
+            [claimed] = finished(ledger.exchange([Claimed(record(2))], news))
         assert claimed.number == stored + 1
     with closing(opened(path)) as ledger:
         assert numbers(ledger) == [stored]

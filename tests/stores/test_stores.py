@@ -210,7 +210,6 @@ def test_news_wait_for_an_exchange_and_are_told_once(durable):
         assert (store.has_news, store.unpublished) == (True, 0)
         publish(store)
         assert not store.has_news
-    assert not store.take_news()
 
 
 @pytest.mark.slow
@@ -222,25 +221,25 @@ def test_news_wait_for_an_exchange_and_are_told_once(durable):
 def test_news_get_lost_in_no_order_of_exchanges(durable, actions):
     store = durable.again()
     stored, published = [], numbers(store)
-    news, taken = None, []
+    publishing, news, taken = None, None, []
     for number, action in enumerate(actions):
         if action == "add":
             stored.append(add(store, record(number)))
         elif action == "release":
             store.release(claim(store, record(number)).number)
-        elif action == "take" and news is None:
-            news, taken, stored = store.take_news(), stored, []
-        elif action in ("publish", "fail") and news is not None:
-            if action == "publish":
-                exchange(store, (), news)
-                published += taken
-            else:
-                stored = taken + stored
-            store.end_exchange(published=action == "publish")
-            news, taken = None, []
+        elif action == "take" and publishing is None:
+            publishing = store.publishing()
+            news, taken, stored = publishing.__enter__(), stored, []
+        elif action == "publish" and publishing:
+            exchange(store, (), news)
+            publishing.__exit__(None, None, None)
+            publishing, published, taken = None, published + taken, []
+        elif action == "fail" and publishing:
+            publishing.__exit__(OSError, OSError(), None)
+            publishing, stored, taken = None, taken + stored, []
         assert store.unpublished == len(stored) + len(taken)
-    if news is not None:
-        store.end_exchange(published=False)
+    if publishing:
+        publishing.__exit__(OSError, OSError(), None)
     publish(store)
     assert numbers(durable.again()) == sorted(published + taken + stored)
 
@@ -257,14 +256,14 @@ def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
         begun.set()
         exchange(store, (), news)
 
-    thread = threading.Thread(target=publish_news, args=(store.take_news(),))
-    thread.start()
-    begun.wait()
-    for number in range(2000, 2400):
-        stored.append(add(store, record(number)))
-        assert url(store, stored[number - 1500]) == f"http://a/{number - 1500}"
-    thread.join()
-    store.end_exchange(published=True)
+    with store.publishing() as news:
+        thread = threading.Thread(target=publish_news, args=(news,))
+        thread.start()
+        begun.wait()
+        for number in range(2000, 2400):
+            stored.append(add(store, record(number)))
+            assert url(store, stored[number - 1500]) == f"http://a/{number - 1500}"
+        thread.join()
     publish(store)
     assert numbers(durable.again()) == stored
 
