@@ -13,14 +13,6 @@ def found(method, one, other):
     return match and match.distance
 
 
-def texts_with(jaccard, union, chooser):
-    """Two texts whose sets of words have that Jaccard similarity, with *union* words in all."""
-    words = [f"w{number:x}" for number in chooser.sample(range(1 << 40), union)]
-    shared = round(jaccard * union)
-    middle = shared + (union - shared) // 2
-    return " ".join(words[:middle]), " ".join(words[:shared] + words[middle:])
-
-
 def fmix64(value):
     """The finaliser of MurmurHash3, with whole numbers."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 1):

@@ -3,7 +3,6 @@ import random
 
 import numpy as np
 import pytest
-from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article
@@ -95,24 +94,6 @@ def test_few_hashes_are_enough_if_they_are_all_that_a_page_has():
     stored = words(240)
     assert len(sketch(stored[:24])) == 20 < METHOD.min_sample
     assert distance(stored[:24], stored) == 0
-
-
-@each(("own", "matched"), [(0, True), (1, True), (2, True), (12, False)])
-def test_a_template_with_words_of_its_own_is_no_part_of_another_page_with_it(own, matched):
-    """One word more costs one sequence more; so 12 own words of 100 are 16 of 96."""
-    template = words(100 - own, "template")
-    page = template[:50] + words(own, "own") + template[50:]
-    stored = template + words(200, "other")
-    assert matches(page, stored) is matched
-
-
-def test_words_that_were_changed_here_and_there_count_more_than_a_block():
-    stored = words(200)
-    scattered, block = stored[:100], stored[:100]
-    scattered[20], scattered[40], scattered[60] = "a", "b", "c"
-    block[40:43] = "a", "b", "c"
-    assert distance(block, stored) == pytest.approx(7 / 96)
-    assert distance(scattered, stored) == pytest.approx(15 / 96)
 
 
 @given(st.integers(0, 10**6), st.integers(30, 400), st.floats(1, 6))

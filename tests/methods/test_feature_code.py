@@ -1,32 +1,14 @@
 import random
 
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dedup.methods.feature_code import FeatureCode, stop_codes
 from dedup.methods.sentences import sentences
 from dedup.text import Document, normalise
 
-SENTENCES = [
-    "镇上有十九家米粉店，没有一家做晚饭的生意。",
-    "外地人起得晚，往往只看见一排关着的门！",
-    "The ferry across the Wend has carried cattle. ",
-    "Who can say how many people it is allowed to carry? ",
-    "On Mondays, it does not run; nobody knows why. ",
-    "老人们说，从前这里是一个码头。",
-]
-PAGES = st.lists(st.sampled_from(SENTENCES), min_size=2, max_size=8).map("".join)
-
 
 def sketch(method, text):
     return method.sketch(Document.from_main_text(text))
-
-
-def matching(method, one, other):
-    one, other = sketch(method, one), sketch(method, other)
-    both = one is not None and other is not None
-    return both and method.distance(one, other) <= method.max_distance
 
 
 def numbered(numbers):
@@ -64,19 +46,6 @@ def test_what_is_no_stop(text):
 )
 def test_what_is_a_stop(text):
     assert len(sentences(text)) == 2
-
-
-@given(PAGES, PAGES)
-def test_strict_matches_are_fuzzy_ones(one, other):
-    if matching(FeatureCode(matching="strict"), one, other):
-        assert matching(FeatureCode(0, matching="fuzzy"), one, other)
-
-
-def test_navigation_and_layout_around_the_text_change_nothing_inside():
-    text = numbered(range(8))
-    around = "Home News Sport\n" + text.replace(". ", ".\n\n") + "Contact Login"
-    one, other = (sketch(FeatureCode(), page) for page in (text, around))
-    assert FeatureCode().distance(one, other) <= 1 / 8
 
 
 @each(("changed", "matches"), [(0, True), (1, True), (3, True), (4, False)])

@@ -52,18 +52,6 @@ def test_terms_outside_the_window_do_not_count(lexicon):
     assert method.terms(document) == ["in10", "in100", "in125", "in8"]
 
 
-def test_the_limits_of_the_window_are_inside(lexicon):
-    method = IMatch(lexicon=lexicon, lowest=1, highest=1, min_terms=1)
-    assert method.terms(Document("in10 in1 unknown in1 in100")) == ["in1", "unknown"]
-
-
-def test_plain_i_match_is_one_digest_of_the_sorted_terms(lexicon):
-    method = IMatch(lexicon=lexicon, lowest=0.3, highest=0.7, randomised=0)
-    sketch = sketched(method, "in8", "in50", "in999", "in8", "in125", "in10")
-    assert sketch == (digest(["in10", "in125", "in50", "in8"]),)
-    assert method.max_distance == 0
-
-
 def test_too_few_terms_have_no_sketch():
     assert sketched(IMatch(), *WORDS[:3]) is None
     assert sketched(IMatch(), *WORDS[:3], *WORDS[:3], "the", "of") is None

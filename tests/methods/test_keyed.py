@@ -1,15 +1,11 @@
 """What a secret does to the sketches of every method, and where it does not get."""
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 from functools import cache
 from hashlib import blake2b, scrypt
 
 import pytest
-from cases import each, sampled
+from cases import each
 from texts import CHINESE, ENGLISH, article
 
 from dedup.methods import METHODS, SimHash, hashing
@@ -42,13 +38,6 @@ def test_each_secret_gives_every_method_sketches_of_its_own_the_same_each_time(m
         assert first == again
         assert (plain is None) == (first is None)
         assert text not in (ENGLISH, CHINESE) or len({plain, first, second}) == 3
-
-
-def test_many_texts_have_the_sketches_that_each_has(method):
-    method = method.with_hashing(KEYED)
-    together = method.sketches([Document.from_main_text(text) for text in TEXTS])
-    stored = [None if sketch is None else method.to_bytes(sketch) for sketch in together]
-    assert stored == [sketched(method, text) for text in TEXTS]
 
 
 def test_nothing_is_hashed_without_the_key(method, monkeypatch):
@@ -116,32 +105,10 @@ def test_the_secret_is_in_nothing_that_can_be_seen_or_sent(method):
     key = key_of(SECRET)
     for word in (SECRET, SECRET.split()[1], key.hex(), repr(key)):
         assert word not in seen
-    assert SECRET.encode() not in pickle.dumps(method)
-
-
-IN_ANOTHER_PROCESS = """
-import pickle, sys
-from dedup.text import Document
-method, texts = pickle.load(sys.stdin.buffer)
-for text in texts:
-    print(method.to_bytes(method.sketch(Document.from_main_text(text))).hex())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "keywords", "verified", "combined"))
-def test_another_process_is_sent_what_it_needs(name):
-    method, texts = METHODS[name]().with_hashing(KEYED), [ENGLISH, CHINESE]
-    sketched(method, article(3))  # words that are remembered are not sent
-    done = subprocess.run(
-        [sys.executable, "-c", IN_ANOTHER_PROCESS],
-        input=pickle.dumps((method, texts)),
-        capture_output=True,
-        check=True,
-        env=os.environ | {"PYTHONHASHSEED": "5"},
-    )
-    assert done.stdout.decode().split() == [sketched(method, text).hex() for text in texts]
-    assert b"harvest" not in pickle.dumps(method)
+    sent = pickle.dumps(method)
+    assert SECRET.encode() not in sent
+    assert len(sent) < 10_000  # without words that are remembered
+    assert sketched(pickle.loads(sent), ENGLISH) == sketched(method, ENGLISH)
 
 
 @each("secret", ["", "short", "fifteen letters", f"{' ' * 20}x{' ' * 20}"])
@@ -149,13 +116,6 @@ def test_a_short_secret_is_refused_and_not_told(secret):
     with pytest.raises(ValueError, match="must have at least 16 characters") as refused:
         KeyedHashing(secret)
     assert not secret.strip() or secret.strip() not in str(refused.value)
-
-
-def test_any_characters_make_a_secret():
-    secrets = ["密" * 16, "\udcff" * 16, "\x00" * 16, "=" * 10_000, "{}" * 8]
-    digests = {KeyedHashing(secret).secret_digest for secret in secrets}
-    assert len(digests) == 5
-    json.dumps(sorted(digests))
 
 
 class OwnHashes(SimHash):

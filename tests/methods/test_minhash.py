@@ -1,12 +1,11 @@
 import math
-import random
 
 import numpy as np
 import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import MASK, fmix64, found, texts_with
+from pairs import MASK, fmix64, found
 
 from dedup.methods import minhash
 from dedup.methods.hashing import mix
@@ -80,36 +79,6 @@ def test_a_component_is_equal_with_the_probability_of_the_jaccard_similarity(jac
     equal = np.mean(minimums(one, functions) == minimums(other, functions))
     error = math.sqrt(jaccard * (1 - jaccard) / functions)
     assert abs(equal - jaccard) < 4 * error
-
-
-def test_every_shingle_is_equally_often_the_least():
-    """Also of consecutive numbers, on which linear functions are biased if they are not mixed."""
-    functions, shingles = 8000, 20
-    values = mix(np.arange(shingles))
-    least = minimums(values, functions)
-    counts = [np.count_nonzero(minimums(of_integers(v), functions) == least) for v in values]
-    assert sum(counts) == functions
-    expected = functions / shingles
-    chi_square = sum((count - expected) ** 2 / expected for count in counts)
-    degrees = shingles - 1
-    assert abs(chi_square - degrees) < 4 * math.sqrt(2 * degrees)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jaccard", [0.3, 0.5, 0.65])
-def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
-    chooser, trials = random.Random(5), 500
-    method = MinHash(width=1)
-    sharing = 0
-    for _ in range(trials):
-        one, other = (
-            set(method.keys(method.sketch(Document(text))))
-            for text in texts_with(jaccard, 100, chooser)
-        )
-        sharing += bool(one & other)
-    expected = 1 - (1 - jaccard**4) ** 25
-    error = math.sqrt(expected * (1 - expected) / trials)
-    assert abs(sharing / trials - expected) < 4 * error
 
 
 @pytest.mark.parametrize("at_a_time", [1, 1 << 16])

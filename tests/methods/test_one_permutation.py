@@ -3,7 +3,6 @@ import random
 
 import numpy as np
 import pytest
-from cases import each
 
 from dedup.methods import one_permutation
 from dedup.methods.hashing import mix, seeds
@@ -31,25 +30,6 @@ def sets_of(jaccard, size, seed):
     shared = round(2 * size * jaccard / (1 + jaccard))
     numbers = chooser.sample(range(2**40), 2 * size - shared)
     return hashes(numbers[:size]), hashes(numbers[size - shared :]), shared / (2 * size - shared)
-
-
-def test_each_bin_has_the_least_of_its_own():
-    elements = hashes(range(20_000))
-    least = bin_minimums([elements], 16)[0]
-    for number in range(16):
-        own = [value for value in elements.tolist() if (value >> 32) * 16 >> 32 == number]
-        assert least[number] == min(value_of(element) for element in own)
-
-
-@each("size", [1, 2, 3, 20, 5000])
-def test_empty_bins_take_a_minimum_of_others(size):
-    elements = hashes(range(size))
-    least = bin_minimums([elements], 1024)[0]
-    assert set(least.tolist()) <= {value_of(element) for element in elements.tolist()}
-    if size == 20:  # and share them out evenly
-        _, counts = np.unique(least, return_counts=True)
-        assert len(counts) >= 19
-        assert counts.max() < 3 * 1024 / 20
 
 
 @pytest.mark.slow
@@ -80,19 +60,6 @@ def test_an_empty_bin_asks_one_after_the_other(bins):
             number = seeds(bins)[place] ^ np.uint64(probe)
             asked = int(mix(np.array([number]))[0]) % bins
         assert least[place] == own[asked]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.65, 0.9])
-@pytest.mark.parametrize("size", [30, 300, 3000])
-def test_components_are_equal_with_the_probability_of_the_similarity(jaccard, size):
-    shares, wanted = [], []
-    for seed in range(60):
-        one, other, exact = sets_of(jaccard, size, seed)
-        shares.append((bin_minimums([one], 256)[0] == bin_minimums([other], 256)[0]).mean())
-        wanted.append(exact)
-    error = np.std(np.subtract(shares, wanted)) / math.sqrt(60)
-    assert np.mean(shares) == pytest.approx(np.mean(wanted), abs=4 * error + 0.005)
 
 
 @pytest.mark.slow

@@ -1,12 +1,10 @@
 import hashlib
-import math
 import random
 from itertools import combinations
 
 import numpy as np
-import pytest
 from cases import each
-from pairs import found, texts_with
+from pairs import found
 
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes
@@ -57,14 +55,6 @@ def test_pages_match_if_two_supershingles_are_equal_in_their_places(places):
     assert share_a_key(method, one, other) == (len(places) >= 2)
 
 
-@each("shift", range(1, 6))
-def test_equal_supershingles_in_other_places_do_not_count(shift):
-    method, one = Shingling(), random_sketch(4)
-    other = np.roll(one, shift)
-    assert method.distance(one, other) == 6
-    assert not share_a_key(method, one, other)
-
-
 @each(
     ("max_distance", "supershingles", "keys"),
     [
@@ -87,34 +77,3 @@ def test_the_index_is_exact_where_single_supershingles_are_the_keys():
         expected = 12 - equal if equal >= 3 else None
         assert found(method, one, equal_only_at(places, one)) == expected
     assert share_a_key(method, one, equal_only_at([3, 7], one))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("jaccard", "expected"), [(0.8, 0.026), (0.9, 0.415), (0.95, 0.879)])
-def test_pages_match_with_the_probability_of_the_curve(jaccard, expected):
-    chooser, trials = random.Random(9), 1000
-    method = Shingling(width=1)
-    distances = np.array(
-        [
-            method.distance(
-                *(method.sketch(Document(t)) for t in texts_with(jaccard, 100, chooser))
-            )
-            for _ in range(trials)
-        ]
-    )
-    equal = jaccard**14
-    assert 1 - (1 - equal) ** 6 - 6 * equal * (1 - equal) ** 5 == pytest.approx(expected, abs=1e-3)
-    error = math.sqrt(expected * (1 - expected) / trials)
-    assert abs(np.mean(distances <= method.max_distance) - expected) < 4 * error
-    error = math.sqrt(6 * equal * (1 - equal) / trials)
-    assert abs(np.mean(6 - distances) - 6 * equal) < 4 * error
-
-
-@each("words", range(1, 9))
-def test_a_text_that_is_shorter_than_a_shingle_matches_its_equals_only(words):
-    method = Shingling()
-    text = " ".join(f"word{i}" for i in range(words))
-    sketch = method.sketch(Document(text))
-    assert sketch.tolist() == method.sketch(Document(text)).tolist()
-    for other in (f"{text} more", f"other {text}", text.replace("word0", "word")):
-        assert method.distance(sketch, method.sketch(Document(other))) == 6

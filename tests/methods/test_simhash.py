@@ -45,31 +45,6 @@ def rows_with_sums(sums):
     return patterns, weights
 
 
-def vector_pair(cosine, chooser, features=400):
-    """Two weighted documents, sharing features, whose vectors have that cosine."""
-    shared = {f"s{chooser.random()}": chooser.uniform(0.5, 2) for _ in range(features)}
-    norm = sum(w * w for w in shared.values())
-    own = []
-    for _ in range(2):
-        weights = [chooser.uniform(0.5, 2) for _ in range(features)]
-        wanted = norm * (1 / cosine - 1) if cosine else 1
-        scale = math.sqrt(wanted / sum(w * w for w in weights))
-        own.append({f"o{chooser.random()}": w * scale for w in weights})
-    return [({**shared, **part} if cosine else part) for part in own]
-
-
-def distance(first, second):
-    return (first ^ second).bit_count()
-
-
-def test_the_worked_example_of_five_words():
-    words = [(1, -1, 1), (-1, 1, 1), (1, -1, -1), (-1, -1, 1), (1, 1, -1)]
-    counts = (1, 2, 0, 3, 0)
-    sums = [sum(d * h[i] for d, h in zip(counts, words, strict=True)) for i in range(3)]
-    assert sums == [-4, -2, 6]
-    assert combined(words, counts) == "001"
-
-
 @each(
     ("sums", "bits"),
     [
@@ -88,31 +63,6 @@ def test_a_bit_is_1_where_the_sum_is_positive(sums, bits):
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 1000), min_size=1))
 def test_a_fingerprint_is_that_computed_by_hand(counts):
     assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("features", [4095, 4096, 4097, 8192, 10_000])
-def test_many_features_give_the_fingerprint_computed_by_hand(features):
-    chooser = random.Random(features)
-    counts = {f"word{i}": chooser.randint(1, 9) for i in range(features)}
-    assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
-
-
-def test_weights_grow_with_the_logarithm_of_the_count():
-    weights = log_weights({"once": 1, "twice": 2, "often": 1000})
-    expected = {"once": 1.0, "twice": 1 + math.log(2), "often": 1 + math.log(1000)}
-    assert weights == pytest.approx(expected, abs=2**-17)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cosine", [0.995, 0.98, 0.9, 0.5, 0])
-def test_a_bit_differs_with_the_probability_of_the_angle(cosine):
-    chooser = random.Random(2)
-    pairs = 300
-    differing = sum(distance(*map(fingerprint, vector_pair(cosine, chooser))) for _ in range(pairs))
-    expected = math.acos(cosine) / math.pi
-    error = math.sqrt(expected * (1 - expected) / (64 * pairs))
-    assert abs(differing / (64 * pairs) - expected) < 4 * error
 
 
 def test_a_fingerprint_is_that_of_the_features_that_are_shown():

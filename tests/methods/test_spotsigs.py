@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from dedup.methods.digests import count_common, digests
 from dedup.methods.spotsigs import (
-    ANTECEDENTS,
     STOP_WORDS,
     SpotSigs,
     find_spots,
@@ -67,15 +66,6 @@ def test_the_sentence_of_the_paper_has_its_seven_spots():
     )
 
 
-def test_chinese_spots_are_of_segmented_words():
-    assert spots("天亮以前是最热闹的地方", 是=(1, 2), 的=(1, 1)) == ["是:热闹:地方", "的:地方"]
-
-
-def test_the_default_antecedents_are_stop_words_of_both_languages():
-    assert set(ANTECEDENTS) <= STOP_WORDS
-    assert {"the", "is", "been", "having", "的", "了", "那"} <= set(ANTECEDENTS)
-
-
 @given(
     st.lists(st.sampled_from([*WORDS, "the", "of", "is", "这"])),
     st.integers(1, 3),
@@ -91,10 +81,6 @@ def test_a_page_with_fewer_spots_has_no_sketch():
     assert SpotSigs().sketch(Document(" ".join([sentence] * 3))) is None
     assert len(SpotSigs().sketch(Document(" ".join([sentence] * 4)))) == 4
     assert len(SpotSigs(min_spots=1).sketch(Document(sentence))) == 1
-
-
-def test_navigation_has_no_spots():
-    assert SpotSigs().sketch(Document("home news sport weather contact imprint " * 20)) is None
 
 
 def test_text_around_counts_only_where_it_meets_an_unfinished_chain():
