@@ -34,13 +34,6 @@ def test_each_run_is_sorted_by_itself(runs):
     assert values[firsts].tolist() == [value for run in runs for value in sorted(set(run))]
 
 
-@given(st.lists(st.binary(max_size=5)))
-def test_it_gives_back_what_it_was_given(values):
-    packed = Packed()
-    assert [packed.append(value) for value in values] == list(range(len(values)))
-    assert [packed[number] for number in range(len(packed))] == values
-
-
 STRINGS = st.lists(st.binary(max_size=3)) | st.lists(st.sampled_from([b"ab", b"cd"]))
 
 
@@ -86,14 +79,6 @@ def test_its_strings_are_rows_if_all_have_that_size(values):
         else:
             with pytest.raises(ValueError, match=f"not all of {len(values)} have {size} bytes"):
                 of(values).rows(size)
-
-
-def test_nothing_is_added_while_its_rows_are_used():
-    packed = of([b"ab", b"cd"])
-    rows = packed.rows(2)
-    with pytest.raises(BufferError):
-        packed.extend([b"ef"])
-    assert rows.tobytes() == b"abcd"
 
 
 def test_it_takes_little_more_than_what_it_holds():

@@ -12,7 +12,7 @@ from dedup.lost_text import (
     lost_with,
     sequences_of,
 )
-from dedup.text import Document, tokenise
+from dedup.text import Document
 
 WORDS = [f"w{number}" for number in range(20_000)]
 
@@ -88,16 +88,6 @@ def test_the_exact_share_is_within_the_stated_error_in_95_of_100_crawls(most):
     assert within >= 0.9 * crawls
 
 
-def test_the_sample_is_no_larger_than_it_may_be():
-    sample = LostTextSample(1000)
-    chance = random.Random(3)
-    for _ in range(200):
-        sample.add_kept(shingles(chance.choices(WORDS, k=500)))
-        sample.add_dropped(shingles(chance.choices(WORDS, k=500)))
-        assert len(sample) <= 1000
-    assert len(sample) > 400
-
-
 def shuffled_sample_of(kept, dropped, most, seed):
     """A sample of sequences, of which some are thinned as far as it is itself."""
     sample, chance = LostTextSample(most), random.Random(seed)
@@ -122,52 +112,9 @@ def test_nothing_depends_on_the_order_of_pages(most):
     assert samples[0].lossiest(30)[-1].lost > 0
 
 
-def test_the_size_of_a_sample_does_not_depend_on_what_is_kept():
-    own = [shingles(page) for part in pages(5, 30) for page in part]
-    for most in (300, 3000, 10**6):
-        sizes = set()
-        for dropped in range(0, len(own), 7):
-            sample = shuffled_sample_of(own[dropped:], own[:dropped], most, dropped)
-            sizes.add((sample.halvings, len(sample)))
-        assert len(sizes) == 1
-
-
-def test_where_nothing_was_lost_the_error_is_not_nothing():
-    kept, _ = pages(6)
-    found = sample_of(kept, kept, 500).result()
-    assert found.share == 0
-    assert 0 < found.error < 0.05
-
-
 def test_where_no_sequence_of_a_dropped_page_is_in_the_sample_nothing_is_known():
     sample = sample_of(pages(7)[0], ["these are words".split()], 100)
     assert sample.result() == LostText(1, 0.0, 1.0)
-
-
-def test_a_sequence_counts_once_a_page():
-    sample = LostTextSample()
-    sample.add_dropped(shingles("a rose is a rose is a rose".split()))
-    sample.add_dropped(shingles("a rose is".split()))
-    sample.add_kept(shingles("a rose is".split()))
-    assert sample.result() == LostText(4, 0.5, 0.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [300, 10**6])
-def test_the_drops_that_lost_most_are_named(most):
-    sample = LostTextSample(most)
-    chance = random.Random(8)
-    for number in range(300):
-        words = chance.choices(WORDS, k=1000)
-        sample.add_kept(shingles(words))
-        sample.add_dropped(shingles(words), f"copy {number}", f"page {number}")
-        if number == 100:
-            more = words + chance.choices(WORDS, k=20_000)
-            sample.add_dropped(shingles(more), "longer", "page 100")
-    found = sample.lossiest()[0]
-    assert (found.key, found.original) == ("longer", "page 100")
-    assert found.lost == pytest.approx(20_000, rel=0.1)
-    assert found.sequences == pytest.approx(21_000, rel=0.01)
 
 
 def test_of_many_drops_those_that_lost_most_are_named():
@@ -214,21 +161,6 @@ def test_a_share_is_said_without_exponents_and_only_with_an_error_if_there_is_on
     assert LostText(1, share, error).percent == said
 
 
-def test_a_page_that_was_thinned_more_than_others_thins_the_sample():
-    kept, dropped = pages(10)
-    total, lost = exact(kept, dropped)
-    sample = LostTextSample(10**6)
-    for number, page in enumerate(kept):
-        sample.add_kept(shingles(page, 3 if number == 5 else 0))
-    for page in dropped:
-        sample.add_dropped(shingles(page))
-    found = sample.result()
-    assert sample.halvings == 3
-    assert found.sequences == total
-    assert 0 < found.error < 0.1
-    assert abs(found.share - lost / total) <= found.error
-
-
 @each("halvings", [0, 1, 3, 7, 63])
 def test_of_thinned_sequences_the_lowest_hashes_are_left_and_all_are_counted(halvings):
     for words in ([], ["one"], random.Random(11).choices(WORDS, k=5000)):
@@ -237,26 +169,6 @@ def test_of_thinned_sequences_the_lowest_hashes_are_left_and_all_are_counted(hal
         own = whole.thinned(halvings)
         assert (own.different, own.halvings, own.hashes) == (whole.different, halvings, below)
         assert shingles(words, 5).thinned(halvings) == shingles(words, max(5, halvings))
-
-
-@each(
-    "text",
-    [
-        "北京大学的学生在图书馆里阅读一本关于重复内容检测的书",
-        "東京の図書館で重複した内容を見つける方法についての本を読みました",
-        "นักเรียนอ่านหนังสือเกี่ยวกับการตรวจหาเนื้อหาที่ซ้ำกันในห้องสมุด",
-        "학생들은 도서관에서 중복 내용을 찾는 책을 읽었다",
-    ],
-)
-def test_where_no_blanks_part_words_the_sequences_are_of_tokens(text):
-    tokens = tokenise(text)
-    assert len(tokens) > 5
-    sample = LostTextSample()
-    sample.add_kept(shingles([text]))
-    sample.add_dropped(shingles([text, "完全不同的另外一句话"]))
-    total = len(tokenise(f"{text} 完全不同的另外一句话")) - 2
-    kept = len(tokens) - 2
-    assert sample.result() == LostText(total, (total - kept) / total, 0.0)
 
 
 @pytest.mark.slow

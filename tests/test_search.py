@@ -80,15 +80,6 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
     assert answers(loaded, method, known) == answers(added, method, known)
 
 
-def test_pages_that_are_no_numbers_are_refused():
-    for name in ("verified", "spotsigs"):
-        method = METHODS_TO_LOAD[name]
-        index = index_for(method)
-        with pytest.raises(ValueError, match="a page must be a number from 0 to"):
-            index.add_many([method.to_bytes(sketches_of(name)[0])], [2**32 - 1])
-        assert len(index) == 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",

@@ -233,13 +233,6 @@ def test_traditional_characters_become_simplified_ones(text, expected):
     assert simplify(expected) == expected
 
 
-@given(ANY_TEXT)
-def test_simplified_text_is_normalised_text(text):
-    found = normalise(text, simplify_chinese=True)
-    assert normalise(found, simplify_chinese=True) == found
-    assert found == simplify(normalise(text))
-
-
 def test_all_that_a_method_sees_of_a_document_is_simplified():
     document = Document.from_main_text("乾燥的\n漢字", "說明", simplify_chinese=True)
     assert document.text == "干燥的 汉字"
@@ -285,11 +278,6 @@ def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
 )
 def test_what_is_printed_can_neither_break_nor_steer_a_line(text, shown):
     assert printable(text) == shown
-
-
-def test_a_text_of_which_all_is_printed_is_not_cut():
-    assert printable("\n" * 100_000, None) == "\ufffd" * 100_000
-    assert len(printable("\n" * 100_000)) == 500
 
 
 @each(

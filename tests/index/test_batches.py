@@ -7,9 +7,7 @@ from cases import mixed
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
-from dedup.index import Match
 from dedup.methods import METHODS
-from dedup.methods.exact import Exact
 from dedup.methods.simhash import SimHash
 from dedup.search import BatchIndex, index_for
 from dedup.text import Document
@@ -96,23 +94,6 @@ def test_of_many_that_are_near_each_other_few_are_compared(monkeypatch):
     found = in_batches(method, [method.sketch(Document(text)) for text in texts], 100)
     assert found.count(None) == 1
     assert len(pairs) < 400
-
-
-def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
-    texts, digests = BatchIndex(Exact()), [bytes([n % 2, *[0] * 14, n]) for n in range(6)]
-
-    def begin(*batch):
-        texts.begin(batch)
-        return [texts.query(place) for place in range(len(batch))]
-
-    assert begin(*digests[:3], digests[1]) == [None] * 4
-    texts.add(1)
-    texts.add(2)
-    assert [texts.query(place) for place in (0, 3)] == [None, Match(0, 0)]
-    assert begin(*digests[:3], digests[1]) == [None, Match(0, 0), Match(1, 0), Match(0, 0)]
-    texts.add(0)
-    assert begin(*digests) == [Match(2, 0), Match(0, 0), Match(1, 0), None, None, None]
-    assert begin() == []
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The index over fingerprints, beside a loop over everything."""
 
-import copy
-import pickle
 import random
 import re
 import tracemalloc
@@ -210,13 +208,6 @@ def test_a_fingerprint_of_many_pages_is_in_the_tables_once(bits, with_tables):
     assert (index.add(7), index.query(5)) == (250, Match(250, 1))
 
 
-def test_arrays_numbers_of_numpy_and_generators_are_taken():
-    index = HammingIndex(np.int64(128), np.int64(3))
-    assert index.add_many(np.array([[1, 2], [3, 4]], np.uint64)).tolist() == [0, 1]
-    assert index.add_many((n for n in (1, 2**20)), (n for n in (3, 4))).tolist() == [3, 4]
-    assert index.query(1 + (2 << 64)) == Match(0, 0)
-
-
 WRONG = [
     (lambda index: index.add(2**64), "a fingerprint must be a whole number of 64 bits"),
     (lambda index: index.add(-1), "a whole number of 64 bits, got -1"),
@@ -267,17 +258,6 @@ def test_the_last_page_number_is_followed_by_none():
     assert len(index) == 1
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
-def test_a_copy_grows_on_its_own(copied, with_tables):
-    index = HammingIndex()
-    index.add_many(random_fingerprints(50))
-    other = copied(index)
-    for _ in range(20):
-        other.add(7)
-    assert (len(index), len(other)) == (50, 70)
-    assert (index.query(7), other.query(7)) == (None, Match(50, 0))
-
-
 @each("fails_at", [1, 2, 3, 4])
 def test_an_index_that_runs_out_of_memory_has_all_that_was_added(
     fails_at, with_tables, monkeypatch
@@ -317,13 +297,6 @@ def test_random_fingerprints_are_split_as_by_manku():
     assert max(radius for _, _, radius in best_blocks(64, 7, np.tile(rows, 5))) == 2
 
 
-def test_equal_blocks_of_many_fingerprints_are_not_looked_up():
-    rows = np.random.default_rng(1).integers(0, 2**64, 200_000, np.uint64)
-    # Eight values in one half: tables of a quarter of it would have everything in eight runs.
-    rows = rows >> np.uint64(32) << np.uint64(32) | rows & np.uint64(7)
-    assert len(best_blocks(64, 3, rows)) < 4
-
-
 # Memory
 
 
@@ -334,15 +307,6 @@ def test_its_memory_is_counted_and_bounded(size):
     for fingerprint in random_fingerprints(size):
         index.add(fingerprint)
     assert 12 * size <= index.nbytes < 90 * size + 1_000
-
-
-@pytest.mark.slow
-def test_the_memory_of_few_fingerprints_of_many_pages_is_bounded(with_tables):
-    index = HammingIndex()
-    for page in range(100_000):
-        index.add(page % 7)
-    assert index.nbytes < 20 * 100_000
-    assert index.query(5 | 1 << 60) == Match(5, 1)
 
 
 @pytest.mark.slow

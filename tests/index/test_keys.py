@@ -54,22 +54,6 @@ SETS = st.frozensets(st.integers(0, 30), max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(SETS, st.integers(1, 5)), max_size=30), SETS, st.sampled_from([24, 64]))
-def test_it_finds_what_a_loop_finds(added, asked, key_bits):
-    index, stored, page = KeyIndex(sets(key_bits)), [], 0
-    for sketch, gap in added:
-        assert index.query_all(sketch) == matches(stored, sketch)
-        page += gap
-        assert index.add(sketch, page) == page
-        stored.append((page, sketch))
-    found = matches(stored, asked)
-    assert index.query_all(asked) == found
-    assert index.query(asked) == (found[0] if found else None)
-    assert len(index) == len(added)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("key_bits", [24, 32, 64])
 @pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
@@ -156,11 +140,3 @@ def test_pages_that_share_only_common_spots_are_not_compared(monkeypatch):
     query = digests([*common_spots, *(f"own 500 {n}" for n in range(9)), "new"])
     assert index.query(query) == Match(500, 2 / 21)
     assert compared == [1]
-
-
-def test_the_smaller_match_is_the_nearer_then_the_older():
-    assert sorted([Match(0, 1), Match(9, 0), Match(8, 0)]) == [
-        Match(8, 0),
-        Match(9, 0),
-        Match(0, 1),
-    ]

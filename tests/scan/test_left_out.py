@@ -8,13 +8,11 @@ import pytest
 from texts import CHINESE, article, edited, replaced
 
 from dedup.cli import main
-from dedup.evidence import NORMAL
 from dedup.extraction import trafilatura
 from dedup.methods import SimHash
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
-from dedup.rule import Rule
 from dedup.scan import RecordReader, SketchesFile, scan
 from dedup.text import Document
 
@@ -82,20 +80,6 @@ def many(count=120, words=1500):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["first", "longest", "newest"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_of_many_records_the_exact_share_is_within_the_error(tmp_path, keep, workers):
-    texts = many()
-    outcome = scanned(tmp_path / "pages.jsonl", texts, keep=keep, workers=workers)
-    total, lost = exact(texts, outcome)
-    found = outcome.lost_text
-    assert lost > 1000
-    assert found.sequences == total
-    assert 0 < found.error < 0.005
-    assert abs(found.share - lost / total) <= found.error
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("then", ["first", "longest"])
 def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then, monkeypatch):
     """Half of the records come from a file, which a scan with another order has begun."""
@@ -122,15 +106,6 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then,
     assert resumed.keep == whole.keep
     assert resumed.lost_text.sequences == whole.lost_text.sequences == total
     assert abs(resumed.lost_text.share - lost / total) <= resumed.lost_text.error
-
-
-@pytest.mark.slow
-def test_a_hostile_record_and_records_of_one_word_are_counted(tmp_path):
-    huge = " ".join(f"w{number}" for number in range(400_000))
-    texts = [huge, f"{huge} more", "one", "one", "", article(1)]
-    outcome = scanned(tmp_path / "pages.jsonl", texts, rule=Rule(demands=NORMAL))
-    assert outcome.lost_text.sequences == 399_998 + 1 + 1
-    assert 0 < outcome.lost_text.error < 0.001
 
 
 def test_the_figures_name_the_worst_records(tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 from bad_extractors import misbehaving
 
 from dedup.methods import SimHash
-from dedup.page import Page, PageReader
+from dedup.page import PageReader
 from dedup.workers.base import READY, Failure
 
 READER = PageReader(misbehaving, SimHash())
@@ -51,21 +51,9 @@ def test_a_worker_answers_the_setup_and_every_page():
 
 
 @pytest.mark.slow
-def test_a_worker_without_anything_to_do_ends():
-    assert answers_to() == ([], 0)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("setup", [b"\x80\x05 no pickle", b"cno_such_module\nname\n."])
 def test_a_setup_that_cannot_be_loaded_is_answered_with_the_reason(setup):
     answers, status = answers_to(setup)
     assert [type(answer) for answer in answers] == [Failure]
     assert "Traceback" in answers[0].message
     assert status == 0
-
-
-@pytest.mark.slow
-def test_the_worker_that_is_not_given_its_page_whole_ends():
-    half = pickle.dumps((PageReader.read_html, "x" * 1000))[:500]
-    answers, _ = answers_to(pickle.dumps((READER, 5)), half)
-    assert not any(isinstance(answer, Page) for answer in answers)

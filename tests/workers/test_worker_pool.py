@@ -100,12 +100,6 @@ def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
 
 
 @pytest.mark.slow
-def test_slow_pages_within_the_limit_are_read():
-    with started(bad_extractors.slowly, page_timeout=1.5) as pool:
-        assert [read(pool, text) for text in "abcd"] == list("abcd")
-
-
-@pytest.mark.slow
 def test_a_hanging_page_holds_up_its_own_worker_only():
     with started(bad_extractors.misbehaving, workers=2, page_timeout=5) as pool:
         hanging = pool.submit(PageReader.read_html, "hang")
@@ -122,13 +116,6 @@ def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
     # A large page does not fit into the pipe, so that even writing it blocks.
     assert [read(pool, "x" * size), read(pool, "next")] == ["(timeout)", "next"]
     assert not is_running(stopped)
-
-
-@pytest.mark.slow
-def test_a_worker_killed_between_pages_is_replaced(pool):
-    read(pool, "first")
-    os.kill(ids_of_workers(pool)[0], signal.SIGKILL)
-    assert [read(pool, "second"), read(pool, "third")] == ["second", "third"]
 
 
 @pytest.mark.slow
@@ -308,12 +295,6 @@ class TestWhenTheCrawlDies:
             seconds_until(lambda: not is_running(worker), LIMIT)
 
     @pytest.mark.slow
-    def test_a_worker_at_a_slow_page_ends_after_it(self):
-        with parent("slowly", "30", "page") as (process, worker):
-            process.kill()
-            seconds_until(lambda: not is_running(worker), LIMIT)
-
-    @pytest.mark.slow
     @pytest.mark.parametrize("whom", ["process group", "worker"])
     def test_an_interrupt_does_not_disturb_the_page(self, whom):
         with parent("slowly", "30", "page") as (process, worker):
@@ -333,13 +314,6 @@ class TestWhenTheCrawlDies:
 def test_what_start_up_files_print_does_not_disturb(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("print('coverage is on')\nprint('x' * 100_000)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with started(bad_extractors.well) as pool:
-        assert read(pool, "well done") == "done"
-
-
-@pytest.mark.slow
-def test_an_import_path_of_other_than_strings_does_not_disturb(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])
     with started(bad_extractors.well) as pool:
         assert read(pool, "well done") == "done"
 
