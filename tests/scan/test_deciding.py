@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from bad_extractors import misbehaving
+from cases import mixed
 from texts import CHINESE, article, edited
 
 from dedup.detector import Detector
@@ -14,6 +15,7 @@ from dedup.page import PageReader
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, RecordError, format_of
+from dedup.rule import Rule
 from dedup.scan import Fate, RecordReader, deciding, record_stream, scan, write_clusters
 from dedup.text import Document
 
@@ -92,6 +94,14 @@ def test_a_scan_finds_what_the_detector_finds_however_many_workers_read(
     assert list(outcome.distances) == [v.distance for v in verdicts if v.is_duplicate]
 
 
+def test_a_text_of_just_enough_tokens_is_compared(tmp_path):
+    one, other = (len(Document.from_main_text(text).tokens) for text in COPIES[:2])
+    outcome = of_texts(tmp_path, *COPIES[:2], rule=Rule(min(one, other)))
+    assert (fates(outcome), outcome.short) == (["new", "near"], 0)
+    outcome = of_texts(tmp_path, *COPIES[:2], rule=Rule(max(one, other) + 1))
+    assert (fates(outcome), outcome.short) == (["new", "new"], 2)
+
+
 def test_a_chain_of_copies_does_not_form(tmp_path):
     words = article(1).split()
     chain = [" ".join([*words[: -step or None], *["new"] * step]) for step in (0, 30, 60, 90)]
@@ -117,6 +127,35 @@ def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
     path = lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
     outcome = scanned(path, fields={"date": "on"}, keep="newest")
     assert list(outcome.keep) == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("name", "keep"), mixed(list(METHODS), ["longest", "newest"]))
+def test_the_order_alone_decides_with_every_method(tmp_path, name, keep):
+    kind = METHODS[name]
+    texts = [*COPIES, "", "short", "short"]
+    objects = [{"text": text, "on": n} for n, text in enumerate(texts)]
+    number = range(len(texts))
+    order = sorted(number, key=lambda n: -len(texts[n]) if keep == "longest" else -n)
+    path = lines(tmp_path / "a.jsonl", objects)
+    outcome = scanned(path, kind(), fields={"date": "on"}, keep=keep)
+    ordered = lines(tmp_path / "b.jsonl", [objects[n] for n in order])
+    by_order = scanned(ordered, kind(), fields={"date": "on"})
+    assert [outcome.keep[n] for n in order] == list(by_order.keep)
+    assert [order[number] for number in by_order.duplicates] == list(outcome.duplicates)
+    assert [order[number] for number in by_order.originals] == list(outcome.originals)
+
+
+def test_clusters_are_in_the_order_of_the_records_and_so_are_their_duplicates(tmp_path):
+    def clusters(texts, keep):
+        outcome = of_texts(tmp_path, *texts, keep=keep, with_keys=True)
+        with (tmp_path / "clusters").open("wb") as file:
+            write_clusters(file, outcome)
+        lines = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
+        return [[c["number"], *(d["number"] for d in c["duplicates"])] for c in lines]
+
+    assert clusters([COPIES[0], COPIES[3], COPIES[3], COPIES[0]], "first") == [[1, 4], [2, 3]]
+    longer = [f"{article(1)} and{more}" for more in ("", " more", " more at the end")]
+    assert clusters(longer, "longest") == [[3, 1, 2]]
 
 
 def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
@@ -220,3 +259,28 @@ def test_workers_that_cannot_start_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     with pytest.raises(RecordError, match="the worker process did not start"):
         of_texts(tmp_path, *COPIES, workers=2)
+
+
+@pytest.mark.slow
+def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
+    """However large the file, no more than a few tasks are in memory."""
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 5)
+    path = lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
+    reader = reader_of(path, SimHash())
+    read, most_ahead, done = 0, 0, 0
+    raw_records = reader.format.raw_records
+
+    def counted():
+        nonlocal read
+        for raw in raw_records():
+            read += 1
+            yield raw
+
+    monkeypatch.setattr(reader.format, "raw_records", counted)
+    monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
+    for records in record_stream.all_records(reader, 2, None):
+        done += len(records)
+        most_ahead = max(most_ahead, read - done)
+    assert done == 300
+    assert 5 <= most_ahead <= 2 * 3 * 5

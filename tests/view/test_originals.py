@@ -227,6 +227,19 @@ def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
     assert detector.judge(with_menu(11, 3)).original == "http://a/10"
 
 
+@pytest.mark.slow
+def test_claims_that_are_released_are_forgotten_and_take_no_memory():
+    detector = Detector(METHOD)
+    finished(detector.reserve(with_menu(1)))
+    for number in range(2, 20_000):
+        detector.release(finished(detector.reserve(with_menu(number))).claim)
+        if number == 5_000:
+            most = detector.nbytes
+    assert detector.nbytes <= most
+    assert detector.judge(with_menu(20_000, 2)).kind is Kind.NEW
+    assert len(detector) == 1
+
+
 def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
     """All that a page says may stand in what is taken for chrome."""
     detector = Detector(METHOD)
@@ -278,3 +291,19 @@ def test_a_page_that_waits_is_met_once():
     detector.learn_names(headed(0, b"name", 0))
     detector.commit(first.claim)
     assert detector.judge(headed(1, b"name", 1)).kind is Kind.NEAR
+
+
+@pytest.mark.parametrize(
+    ("demands", "tokens"), [(NORMAL, 49), (NORMAL._replace(titled_tokens=10**6), 500)]
+)
+def test_what_shows_the_same_under_another_title_is_kept(demands, tokens):
+    detector = Detector(METHOD, Rule(demands=demands))
+    digest, shown = b"digest".ljust(16, b"\0"), Evidence(1.0, b"shown".ljust(16, b"\0"), 1000)
+    verdicts = []
+    for number, title in enumerate([b"1111", b"2222", b"1111", b"2222"]):
+        evidence = shown._replace(title=title).to_bytes()
+        page = PageRecord(f"http://a/{number}", "", tokens, digest, None, evidence)
+        verdicts.append(detector.judge(page))
+    assert [verdict.kind for verdict in verdicts] == [Kind.NEW, Kind.NEW, Kind.EXACT, Kind.EXACT]
+    assert [verdict.original for verdict in verdicts[2:]] == ["http://a/0", "http://a/1"]
+    assert verdicts[1].objection is Objection.TITLE

@@ -151,6 +151,12 @@ AnyOrder.TestCase.settings = settings(max_examples=40, stateful_step_count=30, d
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 
+def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
+    table, evidence = PageTable({}, has_evidence=True), Evidence(1, bytes(8), 1)
+    table.add(claim_of(1, [b""], 2**40, evidence.to_bytes()))
+    assert table.witness(1) == (2**32 - 1, evidence)
+
+
 def test_what_pages_show_takes_no_memory_where_nobody_asks():
     table = PageTable({}, has_evidence=False)
     table.add(claim_of(1, [b""], 10, Evidence(1, bytes(8), 1).to_bytes()))
@@ -170,6 +176,13 @@ def test_what_two_items_say_together_none_of_them_says(several):
     table = table_of([item(n, 1000) for n in range(several)])
     assert table.says_all(0, keys_of(item(0, 1000)))
     assert not table.says_all(0, keys_of(item(0, 1)))
+
+
+def test_an_item_that_says_nothing_is_said_by_any_and_by_no_page_without_items():
+    table = table_of([], [item(1)], [item(n) for n in range(MANY + 1)])
+    assert [table.says_all(number, frozenset()) for number in range(4)] == [
+        False, True, True, False,
+    ]  # fmt: skip
 
 
 def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():
@@ -243,6 +256,17 @@ def test_claims_on_one_of_many_pages_of_a_text_are_waited_for():
     view.apply([Committed(501, (row(501), row(502)))])
     for number in (501, 502):
         assert view.look(page(9999, row(number))).decision.match.page == 501
+
+
+def test_many_pages_of_one_text_whose_items_say_nothing_are_as_they_show():
+    detector = Detector(SimHash())
+    for number in range(600):
+        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
+        assert detector.judge(page(number, b"", evidence=shown)).kind is Kind.NEW
+    for number in range(600):
+        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
+        verdict = detector.judge(page(1000 + number, b"", evidence=shown))
+        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
 
 
 def test_of_very_many_pages_of_one_text_those_that_say_the_same_are_found():

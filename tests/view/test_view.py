@@ -241,6 +241,16 @@ def claimed(view, number, record=None):
     return view.claim(Claimed(record or page(0), number))
 
 
+def test_an_open_claim_bars_near_pages_until_it_has_ended():
+    view = View(SimHash(), Rule())
+    claim = claimed(view, 0)
+    assert view.look(page(1)).claim is claim
+    view.release(claim)
+    assert view.look(page(1)) == Look(Decision(Kind.NEW))
+    view.commit(claimed(view, 1))
+    assert view.look(page(1)).decision.match.page == 1
+
+
 def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
     view = View(SimHash(), Rule())
     claim = claimed(view, 0, page(0, item=VALUES[0] + VALUES[1]))
@@ -254,6 +264,15 @@ def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
     view.commit(claim)
     assert view.look(page(1, item=VALUES[1])).decision.match.page == 0
     assert view.look(page(1, item=VALUES[1] + VALUES[2])).objection is Objection.ITEM
+
+
+def test_who_is_called_may_claim_at_once():
+    view, claims = View(SimHash(), Rule()), []
+    first = claimed(view, 0)
+    first.when_ended(lambda: claims.append(claimed(view, 1)))
+    first.when_ended(lambda: claims.append(view.look(page(1))[1]))
+    view.release(first)
+    assert claims[0] is claims[1]
 
 
 @pytest.mark.slow

@@ -5,10 +5,23 @@ import random
 import pytest
 from bad_extractors import misbehaving
 
+from dedup.extraction import resiliparse
 from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.workers import InlinePool, ReadError, WorkerPool
 
+TEXTS = [
+    "The ferry across the Wend has carried cattle, brides and one grand piano.",
+    "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷就收摊。",
+    "さくらの花が咲きました。 We came to see it, все вместе. \ud800",
+    "",
+    "word " * 100_000,
+]
+TASKS = [
+    *((PageReader.read_html, f"<html lang='en'><title>T</title><body><p>{t}") for t in TEXTS),
+    *((PageReader.read_field, f"<div><p>{text}</p></div>") for text in TEXTS),
+    *((PageReader.read_field, text) for text in TEXTS),
+]
 POOLS = {
     "InlinePool": InlinePool,
     "1 worker": WorkerPool,
@@ -30,6 +43,17 @@ def pool(request):
     pool.start()
     yield pool
     pool.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
+def test_pages_are_those_that_the_reader_reads(make):
+    reader = PageReader(resiliparse, SimHash(7))
+    pool = make(reader)
+    pool.start()
+    pages = [pool.submit(*task).result(60) for task in TASKS]
+    pool.close()
+    assert pages == [read(reader, content) for read, content in TASKS]
 
 
 @pytest.mark.slow
@@ -59,3 +83,11 @@ def test_an_error_of_the_extractor_is_told_and_the_next_page_is_read(pool, page,
     assert error.cause == "error"
     assert str(error).startswith(message)
     assert pool.submit(PageReader.read_html, "next").result(20).text == "next"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
+def test_closing_twice_and_unstarted_does_no_harm(make):
+    pool = make(PageReader(misbehaving, SimHash()))
+    pool.close()
+    pool.close()
