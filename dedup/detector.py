@@ -1,6 +1,6 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.neighbours import Neighbours
 from dedup.record import Claimed, PageRecord, keys_of, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
@@ -74,14 +73,7 @@ class Detector:
         self.follower = Follower(method, self.rule, self.store, count)
         # Of several stored pages under one key, those that other visits have met again.
         self._met_again: set[int] = set()
-        self._earlier = Earlier(
-            method,
-            self.rule,
-            self.store,
-            lambda number: self._view.has_ended(number),
-            lambda number: self._view.items_of(number),
-            several_a_key,
-        )
+        self._earlier = Earlier(self.follower, several_a_key=several_a_key)
 
     @property
     def _view(self) -> View:
@@ -313,10 +305,32 @@ class Detector:
         except LedgerError:
             return self.store.key(number)
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """What finds the kept pages that are just no near-duplicates of others."""
-        return Neighbours(self.method, self.store, self._view)
+    def near_misses(
+        self, records: Sequence[PageRecord], scope: str
+    ) -> Iterator[tuple[str, float, Objection | None] | None]:
+        """Yield for each record the nearest kept page in *scope* that is just no match, if any.
+
+        Its key and distance, up to the method's `near_miss_distance`, and what would speak against
+        a drop if it were within the threshold. What is found beyond the threshold depends on the
+        index: all with fingerprints, else a part.
+        """
+        for record, match in zip(records, self._beyond(records, scope), strict=True):
+            if match is None:
+                yield None
+            else:
+                objection = self._view.objection_to(record, match.page)
+                yield self.store.key(match.page), match.distance, objection
+
+    async def fetch_near_misses(self, records: Sequence[PageRecord], scope: str) -> None:
+        """Have the keys at hand that `near_misses` gives.
+
+        Raises StoreDownError if a shared store cannot be asked now.
+        """
+        if self.store.is_shared:
+            await self.store.pages({match.page for match in self._beyond(records, scope) if match})
+
+    def _beyond(self, records: Sequence[PageRecord], scope: str) -> Iterator[Match | None]:
+        return self._view.nearest_beyond(records, scope, self.method.near_miss_distance)
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""

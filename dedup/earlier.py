@@ -4,52 +4,51 @@ And what they stored under another one, and met under this one, which was prefer
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain, islice
 
+from dedup.follower import Follower
 from dedup.index.base import Index
-from dedup.methods.base import Method
 from dedup.record import PageRecord
-from dedup.rule import Kind, Rule, Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scopes import is_of_item
 from dedup.search import index_for
-from dedup.stores import Store, Stored
+from dedup.stores import Stored
+from dedup.view.view import View
 
 _AT_HAND = 16
 
 
-@dataclass(slots=True, eq=False)
 class Earlier:
     """Finds what earlier crawls stored under a key."""
 
-    method: Method
-    rule: Rule
-    store: Store
-    has_ended: Callable[[int], bool]
-    """Says of a page, by its number, that it does not count any more."""
-    items_of: Callable[[int], Collection[bytes]]
-    """Returns what the items of a page say."""
-    several_a_key: bool = False
-    """Whether a key may stand for several contents."""
-    # Of some keys what is stored, as one and by scope: items of one page have one key, and what is
-    # there is read once for all of them.
-    _at_hand: dict[str, tuple["EarlierPages", dict[str, list[Stored]]]] = field(
-        default_factory=dict
-    )
-    _version: object = None
+    def __init__(self, follower: Follower, *, several_a_key: bool) -> None:
+        """Create it; *several_a_key*: a key may stand for several contents."""
+        self.method, self.rule = follower.method, follower.rule
+        self.several_a_key = several_a_key
+        self._follower = follower
+        # Of some keys what is stored, as one and by scope: items of one page have one key, and what
+        # is there is read once for all of them.
+        self._at_hand: dict[str, tuple[EarlierPages, dict[str, list[Stored]]]] = {}
+        self._version: object = None
+
+    @property
+    def view(self) -> View:
+        """What is known of the pages now."""
+        return self._follower.view
 
     async def pages(self, key: str, scope: str) -> "EarlierPages":
         """Return what was stored under *key*, as a version of what is in *scope*.
 
         And that for which it was noted as the preferred one.
         """
-        if self._version is not self.store.version_of_earlier:
-            self._version, self._at_hand = self.store.version_of_earlier, {}
+        store = self._follower.store
+        if self._version is not store.version_of_earlier:
+            self._version, self._at_hand = store.version_of_earlier, {}
         at_hand = self._at_hand  # while this waits, another one may take its place
         if key not in at_hand:
-            stored = await self.store.earlier(key)
+            stored = await store.earlier(key)
             by_scope = defaultdict(list)
             for page in stored:
                 by_scope[page.record.scope].append(page)
@@ -70,7 +69,7 @@ class EarlierPages:
         """
         self._earlier = earlier
         # A page may have thousands of items, each of which is asked for.
-        self._items_of = cache(lambda number: frozenset(earlier.items_of(number)))
+        self._items_of = cache(lambda number: frozenset(earlier.view.items_of(number)))
         self._pages = [page for page in pages if page.record.key == key]
         self._equal = _by_digest(self._pages)
         self._equal_copies = _by_digest(page for page in pages if page.record.key != key)
@@ -133,12 +132,12 @@ class EarlierPages:
         return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
 
     def _counting(self, pages: Iterable[Stored]) -> Iterator[Stored]:
-        return (page for page in pages if not self._earlier.has_ended(page.number))
+        return (page for page in pages if not self._earlier.view.has_ended(page.number))
 
     @property
     def _is_any_left(self) -> bool:
         """Whether any page under the key counts: what has ended has done so for good."""
-        while self._left and self._earlier.has_ended(self._left[-1].number):
+        while self._left and self._earlier.view.has_ended(self._left[-1].number):
             self._left.pop()
         return bool(self._left)
 

@@ -39,9 +39,9 @@ class Follower:
         self, method: Method, rule: Rule, store: Store, count: Callable[[str], object]
     ) -> None:
         """Create it without pages; *count* is called with the names of counters."""
-        self._method = method
-        self._rule = rule
-        self._store = store
+        self.method = method
+        self.rule = rule
+        self.store = store
         self._count = count
         self.view = View(method, rule)
         # Those that the log could not take, has lost, or gave to others, the oldest first.
@@ -73,9 +73,9 @@ class Follower:
         Until all are there, the view stays as it is. Raises LedgerError if they cannot be
         read, ValueError if a sketch is none of the method's.
         """
-        view, number = View(self._method, self._rule), 0
+        view, number = View(self.method, self.rule), 0
         with _without_collection():
-            async with aclosing(self._store.stored()) as pieces:
+            async with aclosing(self.store.stored()) as pieces:
                 async for piece in pieces:
                     view.load(piece)
                     number = piece.last
@@ -90,8 +90,8 @@ class Follower:
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
         """
-        if not self._store.is_shared:
-            [claim] = self.view.apply(await self._store.exchange([claimed], _NO_NEWS))
+        if not self.store.is_shared:
+            [claim] = self.view.apply(await self.store.exchange([claimed], _NO_NEWS))
             return claim
         self._check_is_up()  # else it would wait for those who try to reach it
         turn = self._next
@@ -110,7 +110,7 @@ class Follower:
         claim = turn.outcome.result()[place]
         if self.view is not view:  # since another turn, before this one
             self.release(claim)
-            raise HistoryChangedError(f"{self._store.name} is read anew: look again")
+            raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         return claim
 
     async def _travel(self, turn: _Turn) -> None:
@@ -133,8 +133,8 @@ class Follower:
                 self.release(made[place])
 
     def _check_is_up(self) -> None:
-        if self._store.is_down:
-            raise StoreDownError(f"{self._store.name} cannot be reached")
+        if self.store.is_down:
+            raise StoreDownError(f"{self.store.name} cannot be reached")
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done; raises as `claim`.
@@ -149,7 +149,7 @@ class Follower:
         self, news: News, again: Sequence[Claim] = (), claims: Sequence[Claimed] = ()
     ) -> Sequence[Event]:
         try:
-            return await self._store.exchange([*(each.claimed for each in again), *claims], news)
+            return await self.store.exchange([*(each.claimed for each in again), *claims], news)
         except HistoryChangedError:
             await self._start_again()
             raise
@@ -184,10 +184,10 @@ class Follower:
         store has forgotten is no longer known, and is stored again when it is met.
         """
         self._count("store/history_changes")
-        for claimed in self._store.unpublished_pages:
+        for claimed in self.store.unpublished_pages:
             self.claim_later(self.view.forget(claimed))
         for claim in self.view.open_claims:
-            if self._store.is_own(claim.number):
+            if self.store.is_own(claim.number):
                 self.claim_later(self.view.forget(claim.claimed))
             else:
                 self.view.release(claim)  # who waits for it looks again
@@ -199,7 +199,7 @@ class Follower:
     def waits_for_others(self) -> bool:
         """Whether somebody waits for a claim of another process."""
         return any(
-            claim.is_awaited and not self._store.is_own(claim.number)
+            claim.is_awaited and not self.store.is_own(claim.number)
             for claim in self.view.open_claims
         )
 
@@ -208,7 +208,7 @@ class Follower:
         if claim.number < 0:
             claim.end(is_stored=True)
         else:
-            self._store.commit(claim.claimed, claim.committed)
+            self.store.commit(claim.claimed, claim.committed)
             self.view.commit(claim)
 
     def release(self, claim: Claim) -> None:
@@ -216,7 +216,7 @@ class Follower:
         if claim.number < 0:
             claim.end()
         else:
-            self._store.release(claim.number)
+            self.store.release(claim.number)
             self.view.release(claim)
 
     async def expire(self) -> float:
@@ -225,7 +225,7 @@ class Follower:
         Returns the seconds until the next of them may be; infinite if nobody waits for others.
         """
         awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
-        return await self._store.expire(awaited)
+        return await self.store.expire(awaited)
 
 
 @contextmanager

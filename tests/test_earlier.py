@@ -1,9 +1,12 @@
 """What earlier crawls stored under a key; whole crawls are in test_ledger_crawls."""
 
+from types import SimpleNamespace
+
 import pytest
 from texts import article, edited, replaced
 
 from dedup.earlier import Earlier, EarlierPages
+from dedup.follower import Follower
 from dedup.methods import METHODS
 from dedup.methods.simhash import SimHash
 from dedup.page import PageReader
@@ -32,12 +35,12 @@ def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), item
     method = method or SimHash()
     records = [*records_of(texts, method), *records_of(copies, method, "http://copy/")]
     pages = [Stored(number, record) for number, record in enumerate(records)]
-    has_ended = set(ended).__contains__
-    items_of = (items or {}).get
-    earlier = Earlier(
-        method, Rule(), MemoryStore(), has_ended, lambda number: items_of(number, [b""]), several
+    follower = Follower(method, Rule(), MemoryStore(), lambda name: None)
+    follower.view = SimpleNamespace(
+        has_ended=set(ended).__contains__,
+        items_of=lambda number: (items or {}).get(number, [b""]),
     )
-    return EarlierPages(earlier, KEY, pages)
+    return EarlierPages(Earlier(follower, several_a_key=several), KEY, pages)
 
 
 def record_of(text, method=None):

@@ -81,7 +81,7 @@ class KeptPages:
         for scope, records in self._by_scope(detector.rule).items():
             if monotonic() > deadline:
                 break
-            await detector.neighbours.fetch(records, scope)
+            await detector.fetch_near_misses(records, scope)
 
     def near_misses(self, detector: Detector, threshold: object) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
@@ -116,7 +116,7 @@ class KeptPages:
                 "sample": compared,
                 # The share of long enough pages is taken to be that of the sample.
                 "pages": round(self._sample.added * long_enough / max(1, len(self._sample))),
-                "within": detector.neighbours.distance,
+                "within": detector.method.near_miss_distance,
                 "distances": {f"{distance:g}": n for distance, n in sorted(distances.items())},
             },
         }
@@ -166,7 +166,7 @@ class KeptPages:
     ) -> Iterator[tuple[PageRecord, tuple[str, float, Objection | None] | None]]:
         deadline = monotonic() + _SECONDS
         for scope, records in self._by_scope(detector.rule).items():
-            for pair in zip(records, detector.neighbours.of(records, scope), strict=True):
+            for pair in zip(records, detector.near_misses(records, scope), strict=True):
                 yield pair
                 if monotonic() > deadline:
                     return

@@ -5,7 +5,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -56,45 +56,39 @@ class DuplicateNote(NamedTuple):
 class News:
     """What the store is not told yet: commits, and what nobody follows.
 
-    *commits* are pages that are stored, by number; *duplicates* those that were met; *seen* the
-    times at which stored pages were met again, by number; *preferred* the better keys under which
-    the contents of stored pages were met, by number. *leaves* and *url_rules* are what a ledger for
-    one crawl at a time knows of requests, by what stands for them.
+    *commits* are pages that are stored, by number; *duplicates* those that were met, by number and
+    key; *seen* the times at which stored pages were met again, by number; *preferred* the better
+    keys under which the contents of stored pages were met, by number. *leaves* and *url_rules* are
+    what a ledger for one crawl at a time knows of requests, by what stands for them.
     """
 
     commits: dict[int, Commit] = field(default_factory=dict)
-    duplicates: list[DuplicateNote] = field(default_factory=list)
+    duplicates: dict[tuple[int, str], DuplicateNote] = field(default_factory=dict)
     seen: dict[int, float] = field(default_factory=dict)
     preferred: dict[int, str] = field(default_factory=dict)
     leaves: dict[bytes, Leaf | None] = field(default_factory=dict)
     url_rules: dict[tuple[str, ...], UrlRule] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        told = self.commits or self.duplicates or self.seen or self.preferred
-        return bool(told or self.leaves or self.url_rules)
+        return any(self._kinds)
+
+    @property
+    def _kinds(self) -> list[dict[Any, Any]]:
+        return [getattr(self, kind.name) for kind in fields(self)]
 
     def split(self, most: int) -> "News":
-        """Keep the first *most* of the kinds that servers are told, and return the others."""
-        rest = News(
-            _taken(self.commits, most), self.duplicates[most:],
-            _taken(self.seen, most), _taken(self.preferred, most),
-        )  # fmt: skip
-        del self.duplicates[most:]
-        return rest
+        """Keep the first ones of each kind, *most* of them, and return the others."""
+        return News(
+            *(
+                {key: values.pop(key) for key in list(islice(values, most, None))}
+                for values in self._kinds
+            )
+        )
 
     def __iadd__(self, later: "News") -> "News":
-        self.commits.update(later.commits)
-        self.duplicates += later.duplicates
-        self.seen.update(later.seen)
-        self.preferred.update(later.preferred)
-        self.leaves.update(later.leaves)
-        self.url_rules.update(later.url_rules)
+        for values, others in zip(self._kinds, later._kinds, strict=True):
+            values.update(others)
         return self
-
-
-def _taken(values: dict[int, T], most: int) -> dict[int, T]:
-    """Take away all but the first *most* of *values*, and return them."""
-    return {number: values.pop(number) for number in list(islice(values, most, None))}
 
 
 class Crawl(NamedTuple):
@@ -264,7 +258,8 @@ class Store(ABC):
     def note_duplicate(self, key: str, number: int, kind: str, distance: float) -> None:
         """The page at *key* is a duplicate of page *number*."""
         # Whatever kind of number a method gives: stores take few.
-        self._news.duplicates.append(DuplicateNote(key, number, kind, float(distance), time()))
+        note = DuplicateNote(key, number, kind, float(distance), time())
+        self._news.duplicates[number, key] = note
 
     def note_difference(self, key: str, number: int, fields: Iterable[str]) -> None:
         """The page at *key* repeats page *number*, and is kept for the *fields* of its items."""

@@ -188,8 +188,9 @@ class _Move:
                 (), News(preferred={self._number(old): key for old, key in some})
             )
         for notes in _batches(self._reader.duplicates(), _ROWS_AT_ONCE):
-            duplicates = [note._replace(number=self._number(note.number)) for note in notes]
-            await self._store.exchange((), News(duplicates=duplicates))
+            moved = [note._replace(number=self._number(note.number)) for note in notes]
+            news = News(duplicates={(note.number, note.key): note for note in moved})
+            await self._store.exchange((), news)
 
     async def _check_alone(self) -> None:
         # Who joins now takes what is moved for what its own run has stored.

@@ -64,8 +64,6 @@ class PostgresClient:
         self._lock = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._role = ""
-        self.was_right = False
-        """Whether the server was looked at, and could be used: what is wrong then may pass."""
 
     async def query(self, statement: LiteralString | bytes, *values: Any) -> list[Any]:
         """Return the rows of a statement: one transaction, which was taken if this returns."""
@@ -101,9 +99,7 @@ class PostgresClient:
         if encoding != "UTF8":
             raise LedgerError(f"{self.name} has encoding {encoding}, scrapy-dedup needs UTF8")
         if is_read_only:
-            # Somebody else may be made the primary one, but nobody is at the start.
-            kind = StoreDownError if self.was_right else LedgerError
-            raise kind(
+            raise StoreDownError(  # somebody else may be made the primary one
                 f"{self.name} is read-only, as a standby is: use the primary server, or name all "
                 "of them with target_session_attrs=read-write"
             )

@@ -67,9 +67,7 @@ class PostgresLog(ServerLog):
         self._signature: bytes | None = None
 
     async def open(self) -> Found | None:
-        self._client.was_right = False
         if not await self._has_schema():
-            self._client.was_right = True
             return None
         rows = await self._client.query(
             """
@@ -80,7 +78,6 @@ class PostgresLog(ServerLog):
             """,
             self._namespace,
         )
-        self._client.was_right = True
         return Found(json.loads(rows[0][0]), rows[0][1]) if rows else None
 
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:

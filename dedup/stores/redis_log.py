@@ -138,15 +138,8 @@ class RedisClient:
             )
         if isinstance(cause, TimeoutError):
             return StoreDownError(f"{name} did not answer within {self._timeout:g} seconds")
-        if isinstance(cause, exceptions.OutOfMemoryError):
-            return StoreDownError(f"{name} cannot write, its memory is full: {told}")
         if isinstance(cause, _DOWN) or told.startswith(_CODES_OF_DOWN):
             return StoreDownError(f"{name} cannot be reached or used now: {told.rstrip('.')}")
-        if isinstance(cause, exceptions.MovedError) or told.startswith("MOVED "):
-            return LedgerError(
-                f"{name} is a node of a cluster, and another one has this namespace: "
-                f"connect to {told.split()[-1]}"
-            )
         return LedgerError(f"{name} cannot be used: {told}")
 
     async def check(self) -> None:

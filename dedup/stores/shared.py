@@ -207,7 +207,7 @@ class SharedStore(Store):
                 releases=list(releases.items()),
                 preferred=news.preferred,
                 claims=list(zip(serials, claims, strict=True)),
-                duplicates=news.duplicates,
+                duplicates=list(news.duplicates.values()),
                 seen_again=news.seen,
             )
         )  # fmt: skip

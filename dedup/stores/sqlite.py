@@ -87,9 +87,11 @@ class SqliteStore(Store):
                 tables.set_identity(file, self._identity)
             tables.end_sharing(file)
             if self._expired:
-                tables.expire(file, self._expired)
+                query = "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?"
+                file.execute(query, (time.time(), self._expired))
             if self.is_resumed:
-                tables.resume_crawl(file, self.run)
+                query = "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?"
+                file.execute(query, (self.run,))
             else:
                 self.run = tables.insert_crawl(file, spider, self._job)
         self._reset, self.has_joined = False, True
@@ -159,7 +161,8 @@ class SqliteStore(Store):
         return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     async def preferred(self, number: int) -> str | None:
-        return await super().preferred(number) or tables.preferred(self._reader, number)
+        query = "SELECT preferred FROM pages WHERE id = ?"
+        return await super().preferred(number) or tables.value(self._reader, query, number)
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages.

@@ -86,11 +86,6 @@ def set_identity(file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
     file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (text,))
 
 
-def expire(file: sqlite3.Connection, before: float) -> None:
-    """Have the pages end that were stored *before* that time."""
-    file.execute("UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?", (time(), before))
-
-
 def new_run(file: sqlite3.Connection) -> int:
     """Return the number of the next run."""
     return int(value(file, "SELECT coalesce(max(run), 0) + 1 FROM crawls"))
@@ -123,15 +118,10 @@ def insert_crawl(
     return row.lastrowid or 0
 
 
-def resume_crawl(file: sqlite3.Connection, crawl: int) -> None:
-    """Write down that *crawl* goes on."""
-    file.execute("UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (crawl,))
-
-
 def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     """Write *news* of a *crawl*."""
     insert_pages(file, news.commits.values(), crawl)
-    insert_duplicates(file, news.duplicates, crawl)
+    insert_duplicates(file, news.duplicates.values(), crawl)
     note_seen(file, news.seen)
     note_preferred(file, news.preferred)
     if news.leaves or news.url_rules:
@@ -195,12 +185,6 @@ def page(file: sqlite3.Connection, number: int) -> PageRecord:
     if row is None:
         raise sqlite3.DatabaseError(f"there is no page {number}")
     return PageRecord(*row)
-
-
-def preferred(file: sqlite3.Connection, number: int) -> str | None:
-    """Return the preferred key of page *number*, ``None`` if there is none."""
-    key: str | None = value(file, "SELECT preferred FROM pages WHERE id = ?", number)
-    return key
 
 
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:

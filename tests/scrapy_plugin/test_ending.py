@@ -85,7 +85,7 @@ FAULTS = {
     "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
-    "dedup.neighbours.Neighbours.of": ((2, "finished", True, 3), ALL),
+    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
     "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".copies.jsonl", ".json"]),

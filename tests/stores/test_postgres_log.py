@@ -81,13 +81,11 @@ async def test_an_old_server_is_refused(server, database, logs, monkeypatch):
     await refused(logs(server.url(database)).open(), r"PostgreSQL \d+, scrapy-dedup needs 99")
 
 
-async def test_a_read_only_database_is_refused_and_one_that_becomes_it_is_down(
-    server, database, logs
-):
+async def test_a_database_is_down_while_it_is_read_only(server, database, logs):
     process = await logs.joined(server.url(database))
     await process.store(record(1))
     server.run(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
-    await refused(logs(server.url(database)).open(), "read-only.*target_session_attrs=read-write")
+    await down(logs(server.url(database)).open(), "read-only.*target_session_attrs=read-write")
     terminate(server, database)
     await down(process.exchange(), "read-only")
     server.run(f"ALTER DATABASE {database} RESET default_transaction_read_only")

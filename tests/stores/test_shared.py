@@ -12,7 +12,7 @@ from dedup.earlier import Earlier
 from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
-from dedup.rule import Kind, Rule
+from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
 from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
@@ -331,16 +331,12 @@ async def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read
     assert verdict.original.startswith("page 1 of ")
 
 
-def earlier_of(store):
-    return Earlier(SimHash(), Rule(), store, lambda _: False, lambda _: (), several_a_key=True)
-
-
 async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(server):
     one = await begun(server)
     await one.keep(NEAR, "a")
     server.now += LEASE + 1
     two = await begun(server)
-    earlier = earlier_of(two.store)
+    earlier = Earlier(two.detector.follower, several_a_key=True)
     assert (await earlier.pages("a", "")).numbers == {1}
     server.now += LEASE + 1
     await stored_by_another(server, FAR, "a")

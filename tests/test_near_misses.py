@@ -24,14 +24,13 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_that_is_beyond_the_thresho
         detector.judge(page(content, key))
     detector.judge(page(FAR, "far", "another scope"))
     finished(detector.reserve(page(0xF, "open", "another scope")))
-    neighbours = detector.neighbours
-    assert neighbours.distance == 16
-    assert list(neighbours.of([page(HERE), page(MISS)], "")) == [
+    assert detector.method.near_miss_distance == 16
+    assert list(detector.near_misses([page(HERE), page(MISS)], "")) == [
         ("miss", 8, None),
         ("match", 11, None),
     ]
-    assert list(neighbours.of([page(HERE)], "another scope")) == [None]
-    assert list(neighbours.of([page(HERE)], "nothing there")) == [None]
+    assert list(detector.near_misses([page(HERE)], "another scope")) == [None]
+    assert list(detector.near_misses([page(HERE)], "nothing there")) == [None]
 
 
 async def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_are_fetched():
@@ -44,11 +43,11 @@ async def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_a
     server.is_down = True
     records = [page(HERE), page(FARTHER)]
     with pytest.raises(StoreDownError):
-        await later.neighbours.fetch(records, "")
-    assert list(later.neighbours.of(records, "")) == [
+        await later.fetch_near_misses(records, "")
+    assert list(later.near_misses(records, "")) == [
         ("page 1 of memory of the tests", 8, None), None,
     ]  # fmt: skip
     server.is_down = False
     await later.follower.exchange(News())  # which finds out
-    await later.neighbours.fetch(records, "")
-    assert list(later.neighbours.of(records, "")) == [("miss", 8, None), None]
+    await later.fetch_near_misses(records, "")
+    assert list(later.near_misses(records, "")) == [("miss", 8, None), None]
