@@ -5,8 +5,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,7 +40,7 @@ async def copy_to_ledger(log: ServerLog, path: Path) -> None:
     with lock(new), new.replacement() as file:
         new.lay_out(file, found.identity)
         with file:
-            await _Copy(log, file).make()
+            await _copy(log, file)
         now = await log.open()
         if now is None or now.identity != found.identity:
             raise _reset_error(log)
@@ -51,62 +50,54 @@ def _reset_error(log: ServerLog) -> HistoryChangedError:
     return HistoryChangedError(f"{log.name} was reset while it was read: try it again")
 
 
-class _Copy:
-    """Writes what a log holds into the tables of a new ledger."""
+async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
+    """Write what *log* holds into the tables of a new ledger, *file*."""
+    # The crawl of what is written is its run, until all crawls are known.
+    before = await log.crawls()
+    # Pages that a duplicate names are there before it: what is read later has them.
+    async for run, note in log.duplicates():
+        tables.insert_duplicates(file, [note], run)
+    claims: dict[int, Entry] = {}
+    async for entries in log.snapshot():
+        _add(file, entries, claims)
+    crawls = await log.crawls()
+    # The first five values: how they began.
+    if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
+        raise _reset_error(log)
+    for row in crawls:
+        job = row.job and tables.storable(row.job)
+        crawl = tables.insert_crawl(
+            file, row.spider, job, run=row.run, position=row.position, started=row.started
+        )
+        if row.finished is not None:
+            tables.note_end(file, crawl, row.reason or "", row.finished)
+        if row.report is not None:
+            tables.insert_report(file, crawl, row.report)
+    for table in ("pages", "matches"):
+        file.execute(
+            f"UPDATE {table} SET crawl = "
+            f"coalesce((SELECT min(id) FROM crawls WHERE run = {table}.crawl), 0)"
+        )
+    # A log may have forgotten what was replaced.
+    file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
 
-    def __init__(self, log: ServerLog, file: sqlite3.Connection) -> None:
-        self._log = log
-        self._file = file
-        self._open: dict[int, Entry] = {}
 
-    async def make(self) -> None:
-        """Write all; the crawl of what is written is its run, until all crawls are known."""
-        file, before = self._file, await self._log.crawls()
-        # Pages that a duplicate names are there before it: what is read later has them.
-        async for run, note in self._log.duplicates():
-            tables.insert_duplicates(file, [note], run)
-        async for entries in self._log.snapshot():
-            self._add(entries)
-        crawls = await self._log.crawls()
-        # The first five: how they began.
-        if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
-            raise _reset_error(self._log)
-        for row in crawls:
-            job = row.job and tables.storable(row.job)
-            crawl = tables.insert_crawl(
-                file, row.spider, job, run=row.run, position=row.position, started=row.started
-            )
-            if row.finished is not None:
-                tables.note_end(file, crawl, row.reason or "", row.finished)
-            if row.report is not None:
-                tables.insert_report(file, crawl, row.report)
-        for table in ("pages", "matches"):
-            file.execute(
-                f"UPDATE {table} SET crawl = "
-                f"coalesce((SELECT min(id) FROM crawls WHERE run = {table}.crawl), 0)"
-            )
-        # A log may have forgotten what was replaced.
-        file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
-
-    def _add(self, entries: Iterable[Entry]) -> None:
-        stored: list[tuple[int, Commit]] = []
-        preferred: dict[int, str] = {}
-        for entry in entries:
-            match entry.event:
-                case Claimed():
-                    self._open[entry.position] = entry
-                case Committed(number) as event:
-                    if claim := self._open.pop(number, None):
-                        stored.append(
-                            (claim.run, Commit(Claimed(claim.record, number), event, entry.at))
-                        )
-                case Released(number):
-                    self._open.pop(number, None)
-                case Preferred(number, key):
-                    preferred[number] = key
-        for run, pages in groupby(stored, itemgetter(0)):
-            tables.insert_pages(self._file, [page for _, page in pages], run)
-        tables.note_preferred(self._file, preferred)
+def _add(file: sqlite3.Connection, entries: Iterable[Entry], claims: dict[int, Entry]) -> None:
+    """Write pages that are stored; *claims* are the open ones."""
+    preferred: dict[int, str] = {}
+    for entry in entries:
+        match entry.event:
+            case Claimed():
+                claims[entry.position] = entry
+            case Committed(number) as event:
+                if claim := claims.pop(number, None):
+                    page = Commit(Claimed(claim.record, number), event, entry.at)
+                    tables.insert_pages(file, [page], claim.run)
+            case Released(number):
+                claims.pop(number, None)
+            case Preferred(number, key):
+                preferred[number] = key
+    tables.note_preferred(file, preferred)
 
 
 async def check_target(log: ServerLog) -> bool:

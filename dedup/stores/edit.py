@@ -69,7 +69,13 @@ def reindex(
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
     new_method = None if method is None or method.identity == of_method else method
-    new_scope = None if scope is None else _scope_of_urls(scope, name)
+    new_scope = None if scope is None else Scope.of(scope)
+    if new_scope is not None and new_scope.arguments != {"url"}:
+        raise LedgerError(
+            f"{name} has no languages and no items of pages, only their URLs, and the scope "
+            f"{new_scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start "
+            "afresh (-a dedup_reset=1)"
+        )
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
@@ -110,18 +116,6 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
         with copy:
             tables.end_sharing(copy)
             yield copy
-
-
-def _scope_of_urls(wanted: str, ledger: str) -> Scope:
-    """Return the scope *wanted*; raises LedgerError if URLs are not all that it needs."""
-    scope = Scope.of(wanted)
-    if scope.arguments != {"url"}:
-        raise LedgerError(
-            f"{ledger} has no languages and no items of pages, only their URLs, and the scope "
-            f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
-            "(-a dedup_reset=1)"
-        )
-    return scope
 
 
 def _sketch(
@@ -267,24 +261,17 @@ class _Pages:
         self._file = file
         self._method = method
 
-    def versions(self, record: PageRecord) -> list[tuple[int, bytes, bytes | None, bytes]]:
-        """Return what counts of the page of *record*.
-
-        Numbers, digests, sketches, and what the items say.
-        """
-        rows = self._file.execute(
-            "SELECT id, digest, sketch, items, scope FROM pages WHERE url = ? AND ended IS NULL",
-            (record.key,),
-        )
-        return [row[:-1] for row in rows if are_versions(record.scope, row[-1])]
-
     def store(self, found: FieldRecord, at: float, crawl: int, *, replaces: bool = True) -> None:
         """Store a page that has text, unless it is there; *replaces*: in the place of others."""
         record = with_digest(found.record)
         if record.digest is None:
             return
-        earlier = self.versions(record)
-        for number, digest, _, items in earlier:
+        rows = self._file.execute(
+            "SELECT id, digest, sketch, items, scope FROM pages WHERE url = ? AND ended IS NULL",
+            (record.key,),
+        )
+        earlier = [row for row in rows if are_versions(record.scope, row[-1])]
+        for number, digest, _, items, _ in earlier:
             if digest == record.digest:
                 told = dict.fromkeys([*unpack_items(items), record.item])
                 self._file.execute(

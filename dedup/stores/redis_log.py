@@ -140,7 +140,7 @@ class RedisClient:
             return StoreDownError(f"{name} did not answer within {self._timeout:g} seconds")
         if isinstance(cause, _DOWN) or told.startswith(_CODES_OF_DOWN):
             return StoreDownError(f"{name} cannot be reached or used now: {told.rstrip('.')}")
-        return LedgerError(f"{name} cannot be used: {told}")
+        return LedgerError(f"{name} cannot be used: {type(cause).__name__}: {told}")
 
     async def check(self) -> None:
         """Raise LedgerError if the server would forget."""
