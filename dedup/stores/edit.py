@@ -69,13 +69,7 @@ def reindex(
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
     new_method = None if method is None or method.identity == of_method else method
-    new_scope = None if scope is None else Scope.of(scope)
-    if new_scope is not None and new_scope.arguments != {"url"}:
-        raise LedgerError(
-            f"{name} has no languages and no items of pages, only their URLs, and the scope "
-            f"{new_scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start "
-            "afresh (-a dedup_reset=1)"
-        )
+    new_scope = None if scope is None else _scope_of_urls(scope, name)
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
@@ -116,6 +110,18 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
         with copy:
             tables.end_sharing(copy)
             yield copy
+
+
+def _scope_of_urls(wanted: str, ledger: str) -> Scope:
+    """Return the scope *wanted*; raises LedgerError if URLs are not all that it needs."""
+    scope = Scope.of(wanted)
+    if scope.arguments != {"url"}:
+        raise LedgerError(
+            f"{ledger} has no languages and no items of pages, only their URLs, and the scope "
+            f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
+            "(-a dedup_reset=1)"
+        )
+    return scope
 
 
 def _sketch(
