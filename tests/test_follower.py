@@ -12,7 +12,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, LedgerError, StoreDownError
+from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
 from dedup.stores import shared as module
 from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
@@ -353,6 +353,26 @@ async def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_
     for content in (FAR, FAR << 4):
         await one.detector.reserve(page(content, "another"))
     assert one.sizes == [1000, 1001, 501]
+
+
+async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
+    """Else each page would wait for whoever tries."""
+    server, blocked = Server(), asyncio.Event()
+    store = SharedStore(MemoryLog(server), {})
+    detector = Detector(SimHash(), store=store)
+    await detector.reserve(page(FAR, "a"))
+    server.is_down = True
+    with pytest.raises(StoreDownError):
+        await detector.follower.exchange(News())
+    store._log._travel = blocked.wait
+    trying = asyncio.ensure_future(detector.follower.exchange(News()))
+    await asyncio.sleep(0)
+    with pytest.raises(StoreDownError):
+        await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
+    assert not trying.done()
+    blocked.set()
+    with pytest.raises(StoreDownError):
+        await trying
 
 
 def test_a_page_that_is_not_compared_is_not_entered_later():

@@ -1,13 +1,17 @@
 """Every log becomes a ledger, and every ledger a log."""
 
+import asyncio
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from ledgers import add, joined, leave, publish, record
 from log_servers import Place
+from redis_server import RedisLogServer
 from test_log import IDENTITY, SERVERS
 from test_log import joined as taking_part
 
@@ -17,7 +21,7 @@ from dedup.stores import copying
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
 from dedup.stores.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.ledger_file import LedgerError, LedgerInUseError
-from dedup.stores.log import Joined
+from dedup.stores.log import Found, Joined
 from dedup.stores.reader import LedgerReader
 
 
@@ -131,6 +135,17 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
         assert reader.crawls()[0].started <= reader.crawls()[0].finished
 
 
+async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(place, path):
+    process = await taking_part(place)
+    [old] = await process.store(page(1))
+    [new] = await process.store(page(2, "http://a/1"), replaces=(old,))
+    await copy_to_ledger(place.log(), path)
+    with LedgerReader(path) as reader:
+        versions = {v.number: v for v in reader.versions("http://a/1")}
+    assert versions.pop(new).ended is None
+    assert not versions or versions[old].ended is not None
+
+
 async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
     assert await copy_to_log(ledger, place.log()) == 26
     await copy_to_ledger(place.log(), path)
@@ -139,8 +154,13 @@ async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
     assert [b"a value!", b"", b"another!"] in before["items"]
     assert all(before.values())
     assert after == before
-    # What was moved is of an earlier run.
+
+
+async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
+    await copy_to_log(ledger, place.log())
+    assert await place.log().open() == Found(IDENTITY, False)
     process = await taking_part(place)
+    # What was moved is of an earlier run.
     assert process.joined == Joined(2, False, False, process.joined.position)
     assert (await process.store(page(9003)))[0] > 26
 
@@ -209,6 +229,63 @@ async def test_what_fails_leaves_a_store_that_knows_less(turn, place, ledger, pa
     with LedgerReader(ledger) as reader:
         assert pages == [page.record for page in reader.pages()][: len(pages)]
     assert not (await place.log().open()).is_in_use
+
+
+_MOVE_AND_STOP = """
+import asyncio, sys
+from pathlib import Path
+from dedup.stores import copying
+from dedup.stores.redis_log import RedisLog
+
+url, ledger, turn = sys.argv[1:]
+copying._ROWS_AT_ONCE = 10
+log = RedisLog(url, lease=1.0)
+exchange = log.exchange
+
+async def exchange_or_stop(request):
+    answer = await exchange(request)
+    if request.turn == int(turn):
+        print("there", flush=True)
+        await asyncio.Event().wait()
+    return answer
+
+log.exchange = exchange_or_stop
+asyncio.run(copying.copy_to_log(Path(ledger), log))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("turn", "stored"), [(1, 0), (2, 10)])
+async def test_a_move_that_is_killed_leaves_the_first_pages(turn, stored, tmp_path, ledger, path):
+    server = RedisLogServer(tmp_path)
+    try:
+        url = server.url("killed")
+        command = [sys.executable, "-c", _MOVE_AND_STOP, url, str(ledger), str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as move:
+            assert move.stdout.readline() == b"there\n"
+            move.kill()
+        log = server.connect("killed")
+        with pytest.raises(LedgerInUseError, match="for one that was killed, 20 seconds"):
+            await check_target(log)
+        while (await log.open()).is_in_use:
+            await asyncio.sleep(0.05)
+        await copy_to_ledger(log, path)
+        with LedgerReader(path) as reader:
+            assert reader.counts()["pages"] == stored
+        if stored:
+            with pytest.raises(LedgerError, match="holds pages: name another store"):
+                await check_target(log)
+        else:
+            assert await copy_to_log(ledger, log) == 26
+        await log.close()
+    finally:
+        server.stop()
+
+
+async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
+    with pytest.raises(LedgerError, match="is empty: no crawl has used it"):
+        await copy_to_ledger(place.log(), path)
+    assert list(path.parent.iterdir()) == []
 
 
 async def test_a_reset_meanwhile_is_noticed(place, path):

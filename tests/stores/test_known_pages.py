@@ -69,6 +69,24 @@ async def test_what_is_given_on_is_found_by_its_url_and_by_the_better_one():
     assert found == {"a": [(1, records[1])], "b": [(1, records[1])], "c": []}
 
 
+async def test_a_page_whose_url_has_the_same_hash_is_not_the_one_of_the_url():
+    """The table tells 32 bits of it: of so many URLs, two have the same ones."""
+    urls = [f"http://a/{number}" for number in range(200_000)]
+    pages = KnownPages(2, 0)
+    pages.learn_urls([(url, number, 1) for number, url in enumerate(urls)])
+    wrong = []
+
+    async def fetch(numbers):
+        wrong.extend(numbers[1:])
+        return {number: PageRecord(urls[number]) for number in numbers}
+
+    for number, url in enumerate(urls):
+        assert await pages.earlier(url, fetch) == [(number, PageRecord(url))]
+        if wrong:
+            return
+    raise AssertionError("no two hashes are equal, so this shows nothing")
+
+
 def test_of_many_pages_a_part_of_the_keys_is_read():
     shown = bytes(SIZE_OF_EVIDENCE)
     replay = Replay(KnownPages(1, 0))

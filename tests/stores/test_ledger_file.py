@@ -100,6 +100,20 @@ def test_a_converted_ledger_has_nothing_of_what_was_in_its_place(path, script, i
         assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+@pytest.mark.parametrize("end", ["", "-journal", "-wal"])
+def test_what_was_left_of_a_file_in_the_making_does_no_harm(path, end):
+    aside = path.with_name(".pages.sqlite.part")
+    killed(KILLED_CRAWL if end == "-wal" else KILLED_WITH_JOURNAL, aside)
+    assert log_of(aside, end).exists()
+    if end:
+        aside.unlink()
+    store(path, 7)
+    assert stored(path) == [7]
+    assert [file.name for file in path.parent.glob(".pages*.part*")] == [".pages.sqlite.part.lock"][
+        : end == "-wal"
+    ]
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_a_killed_process_left_in_its_log_is_there_again(path, times):
     for time in range(times):
@@ -112,6 +126,23 @@ def test_what_a_killed_process_left_in_its_log_is_there_again(path, times):
     ] + [77]
 
 
+def test_who_reads_a_ledger_after_a_kill_writes_the_log_into_it(path):
+    killed(KILLED_CRAWL, path)
+    process("stored(sys.argv[1])", path)
+    assert not log_of(path).exists()
+    path.rename(path.with_name("moved"))
+    assert stored(path.with_name("moved")) == list(range(50))
+
+
+def test_a_copy_that_sqlite_puts_back_has_nothing_of_the_log_that_was_there(path):
+    copy = path.with_name("copy.sqlite")
+    store(copy, 7, 8)
+    killed(KILLED_CRAWL, path)
+    with closing(sqlite3.connect(copy)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)  # what .restore does
+    assert stored(path) == [7, 8]
+
+
 def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):
     """SQLite gives up its locks where a process opens and closes the file by itself, too."""
     store(path, 1)
@@ -121,6 +152,17 @@ def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):
             read = process("import json; print(json.dumps(stored(sys.argv[1])))", path)
             assert read == list(range(1, number + 1))
             assert log_of(path).exists()
+
+
+def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_new_one(path):
+    store(path, 1)
+    with LedgerReader(path):
+        path.unlink()
+        crawl = ledgers.joined(path, IDENTITY)
+        add(crawl, 2)
+    with closing(crawl):
+        assert log_of(path).exists()
+        assert process("import json; print(json.dumps(stored(sys.argv[1])))", path) == [2]
 
 
 def test_a_conversion_that_is_killed_leaves_one_or_the_other_ledger_whole(path):
@@ -173,3 +215,10 @@ def test_the_database_of_another_program_is_not_changed(path, opened):
         opened(path)
     assert path.read_bytes() == before
     assert not log_of(path).exists()
+
+
+def test_a_ledger_makes_no_temporary_files(path):
+    """Their disk may be full."""
+    with closing(SqliteStore(path, IDENTITY)) as ledger:
+        for connection in (ledger._reader, ledger._writer):
+            assert connection.execute("PRAGMA temp_store").fetchone() == (2,)

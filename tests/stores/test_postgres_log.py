@@ -4,16 +4,19 @@ What every log has to do is in `test_log.py`.
 """
 
 import asyncio
+import logging
 import time
+import traceback
 
 import pytest
 from open_logs import Logs, down, refused
-from postgres_server import PostgresServer, shared_server
+from postgres_server import PASSWORD, PostgresServer, shared_server
 from redis_server import free_port
 from test_log import IDENTITY, Process, all_entries, events, record
 
 from dedup.record import Claimed, Committed
 from dedup.stores.base import DuplicateNote, HistoryChangedError
+from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import FORMAT, Found
 from dedup.stores.postgres_log import PostgresLog
 
@@ -61,7 +64,18 @@ async def test_of_several_hosts_one_is_enough(server, database, logs):
     assert await process.store(record(1)) == [1]
 
 
+async def test_options_of_libpq_count(server, database, logs):
+    await refused(logs(server.url(database, query="?sslmode=require")).open(), "SSL")
+
+
 # Who is refused.
+
+
+async def test_a_server_that_is_not_there_is_named(logs):
+    port = free_port()
+    url = f"postgresql://admin:{'hidden'}@127.0.0.1:{port}/crawls"
+    error = await down(logs(url).open(), f"127.0.0.1.*{port}")
+    assert "hidden" not in "".join(traceback.format_exception(error))
 
 
 async def test_a_wrong_password_is_refused(server, database, logs):
@@ -69,6 +83,10 @@ async def test_a_wrong_password_is_refused(server, database, logs):
         logs(server.url(database, password="wrong-one")).open(), "password authentication failed"
     )
     assert "wrong-one" not in told
+
+
+async def test_a_database_that_is_missing_is_refused(server, logs):
+    await refused(logs(server.url("missing")).open(), 'database "missing" does not exist')
 
 
 async def test_a_database_that_is_not_utf8_is_refused(server, logs):
@@ -137,6 +155,22 @@ async def test_a_role_that_may_not_create_a_schema_is_told_what_to_run(server, r
     assert await log.open() == Found(IDENTITY, True)
 
 
+async def test_a_role_that_may_not_use_the_tables_is_told_what_to_run(server, role, logs):
+    await logs.joined(server.url(role))
+    log = logs(server.url(role, user=role, password="secret"))
+    grants = []
+    for what in ("USAGE ON SCHEMA dedup", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
+                 "SCHEMA dedup"):  # fmt: skip
+        told = await refused(log.open(), f'GRANT {what} TO "?{role}')
+        grants.append(f"GRANT {what} TO {role}")
+        assert "permission denied" in told
+        server.run(*grants, database=role)
+    assert await log.open() == Found(IDENTITY, True)
+    process = Process(log)
+    await process.join()
+    assert await process.store(record(1)) == [1]
+
+
 async def test_all_may_join_an_empty_database_at_once(server, database, logs):
     log = len(server.log)
     processes = [Process(logs(server.url(database))) for _ in range(6)]
@@ -147,6 +181,25 @@ async def test_all_may_join_an_empty_database_at_once(server, database, logs):
 
 
 # What fails.
+
+
+@pytest.mark.slow
+async def test_a_password_is_shown_nowhere(server, database, logs, caplog):
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    process = await logs.joined(server.url(database), timeout=QUICK)
+    server.pause()
+    try:
+        error = await down(process.exchange())
+    finally:
+        server.resume()
+    wrong = logs(server.url(database, password=PASSWORD + "1"))
+    with pytest.raises(LedgerError) as raised:
+        await wrong.open()
+    for told in (error, raised.value):
+        shown += traceback.format_exception(told)
+    shown += [caplog.text, repr(process.log), process.log.name, server.log]
+    assert PASSWORD not in "".join(shown)
 
 
 async def test_a_call_that_is_cancelled_ends_at_once_though_the_server_hangs(
@@ -176,6 +229,16 @@ async def test_a_connection_that_was_ended_meanwhile_is_made_again(server, datab
         assert (await process.exchange([record(number)])).made == [number]
 
 
+async def test_too_many_connections_may_become_fewer(server, role, logs):
+    server.run(f"GRANT CREATE ON DATABASE {role} TO {role}")
+    url = server.url(role, user=role, password="secret")
+    await logs.joined(url)
+    server.run(f"ALTER ROLE {role} CONNECTION LIMIT 1")
+    await down(logs(url).open(), "too many connections")
+    server.run(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+    assert await logs(url).open() == Found(IDENTITY, True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["on", "off"])
 async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
@@ -202,6 +265,19 @@ async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
         assert answer.lost == [serial for _, serial in late if is_lost]
         stored += [number for number, _ in late if not is_lost]
         assert await process.log.open() == Found(IDENTITY, True)
+
+
+@pytest.mark.slow
+async def test_what_joins_and_leaves_is_there_after_the_server_was_killed(own_server, logs):
+    server = own_server
+    process = await logs.joined(server.url())
+    server.kill()
+    server.start()
+    assert [row.reason for row in await process.log.crawls()] == [None]
+    await process.leave()
+    server.kill()
+    server.start()
+    assert [row.reason for row in await process.log.crawls()] == ["finished"]
 
 
 @pytest.mark.slow

@@ -3,14 +3,16 @@
 What every log has to do is in `test_log.py`.
 """
 
+import asyncio
 import subprocess
 import traceback
 
 import pytest
 from open_logs import Logs, down, refused
-from redis_server import redis_server
+from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, collected, events, record
 
+from dedup.record import Claimed, Committed
 from dedup.stores.base import DuplicateNote, StoreDownError
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import FORMAT, Found
@@ -66,6 +68,18 @@ async def test_a_server_that_evicts_is_refused_with_the_setting_to_change(
             client.config_set("maxmemory", "0")
 
 
+@pytest.mark.parametrize(("policy", "limit"), [("volatile-lru", "0"), ("noeviction", "100mb")])
+async def test_a_server_that_only_refuses_to_write_is_taken(server, logs, policy, limit):
+    with server.client() as client:
+        client.config_set("maxmemory", limit)
+        client.config_set("maxmemory-policy", policy)
+        try:
+            assert await logs(server.url).open() is None
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", "0")
+
+
 async def test_a_replica_is_refused_with_the_address_of_its_primary(server, logs):
     await logs.joined(server.url)
     with redis_server(replicaof=f"127.0.0.1 {server.port}") as replica:
@@ -87,23 +101,30 @@ async def test_a_password_is_needed_and_never_shown(logs):
             assert await logs(f"redis://{who}{at}").open() is None
 
 
+async def test_a_user_who_may_not_do_what_is_needed_is_refused(own_server, logs):
+    with own_server.client() as client:
+        client.acl_setuser("ann", True, passwords=["+secret"], commands=["+info", "+select"])
+    log = logs(f"redis://ann:secret@127.0.0.1:{own_server.port}")
+    assert "secret" not in await refused(log.open(), "no permissions to run the 'evalsha'")
+
+
 async def test_keys_of_others_are_refused_and_left_alone(server, logs):
-    log = logs(f"{server.url}?namespace=a")
     with server.client() as client:
-        client.set("{dedup:a}:log", "theirs")
-        await refused(log.open(), "{dedup:a}:log is a string, not a .*another")
-        assert client.get("{dedup:a}:log") == b"theirs"
-        client.delete("{dedup:a}:log")
+        for key in ("{dedup:a}:log", "{dedup:a}:owners", "{dedup:a}:about"):
+            client.set(key, "theirs")
+            await refused(
+                logs(f"{server.url}?namespace=a").open(), f"{key} is a string, not a .*another"
+            )
+            assert client.get(key) == b"theirs"
+            client.delete(key)
         client.rpush("{dedup:a}:log", "theirs")
-        await refused(log.open(), "{dedup:a}:about is missing")
-        for about in ("{}", "1", '{"format": 1}', b"\xff"):
+        await refused(logs(f"{server.url}?namespace=a").open(), "{dedup:a}:about is missing")
+        for about in ("", "{}", "1", "null", '{"format": 1}', b"\xff"):
             client.hset("{dedup:a}:about", "made_with", about)
-            await refused(log.open(), "{dedup:a}:about cannot be read")
-
-
-async def test_an_old_server_is_refused(server, logs, monkeypatch):
-    monkeypatch.setattr("dedup.stores.redis_log._OLDEST", (99, 0))
-    await refused(logs(server.url).open(), r"a server of version .*; 99.0 is the oldest")
+            if about:
+                await refused(
+                    logs(f"{server.url}?namespace=a").open(), "{dedup:a}:about cannot be read"
+                )
 
 
 async def test_another_format_is_refused(server, logs):
@@ -114,6 +135,30 @@ async def test_another_format_is_refused(server, logs):
     )
 
 
+async def test_what_speaks_another_language_or_an_older_one_is_refused(logs):
+    async def accept(reader, writer):
+        while line := await reader.readline():
+            if line.strip() == b"INFO":
+                info = b"redis_version:6.2.14\r\nrole:master\r\n"
+                writer.write(b"$%d\r\n%b\r\n" % (len(info), info))
+            elif line.startswith(b"*"):
+                pass
+            elif line.strip() in (b"CLIENT", b"SELECT"):
+                writer.write(b"+OK\r\n")
+        writer.close()
+
+    async def speak(reader, writer):
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "(?i)protocol error")):
+        async with await asyncio.start_server(way, "127.0.0.1", 0) as stranger:
+            log = logs(f"redis://127.0.0.1:{stranger.sockets[0].getsockname()[1]}", timeout=5)
+            await refused(log.open(), told)
+            await log.close()
+
+
 # How one gets there.
 
 
@@ -122,6 +167,12 @@ async def test_a_server_that_is_not_there_is_down(logs):
         url = server.url
     await down(logs(url).open(), f"127.0.0.1:{server.port}/0.* cannot be reached")
     await down(logs("unix:///nowhere/redis.sock").open(), "/nowhere/redis.sock")
+
+
+async def test_a_socket_of_the_file_system_is_as_good(server, logs):
+    process = await logs.joined(f"unix://{server.socket}")
+    await process.store(record(1))
+    assert await events(logs(server.url)) == [Claimed(record(1), 1), Committed(1)]
 
 
 @pytest.mark.slow
@@ -145,6 +196,23 @@ async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
         assert await process.store(record(1)) == [1]
         await refused(logs(url).open(), "certificate that is not trusted")
         await down(logs(server.url, timeout=QUICK).open())
+
+
+@pytest.mark.slow
+async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
+    options = {"cluster_enabled": "yes", "cluster_port": str(free_port())}
+    with redis_server(**options) as server, server.client() as client:
+        await down(logs(server.url).open(), "slot")
+        client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        async with asyncio.timeout(10):
+            while client.cluster("info")["cluster_state"] != "ok":
+                await asyncio.sleep(0.01)
+        process = await logs.joined(server.url)
+        assert await process.store(record(1)) == [1]
+        assert await process.log.pages([1]) == {1: record(1)}
+        await process.leave(texts=[("http://a/", None, "a")])
+        client.execute_command("CLUSTER DELSLOTSRANGE", 0, 16383)
+        await down(process.exchange(), "slot")
 
 
 # What fails, and what then holds.
@@ -200,17 +268,45 @@ async def test_a_primary_that_becomes_a_replica_is_down_until_it_is_primary_agai
     assert (await process.exchange(commits=claims)).lost == []
 
 
+async def test_a_server_that_is_busy_is_down_until_it_is_free(logs):
+    with redis_server(busy_reply_threshold="1") as server:
+        process = await logs.joined(server.url)
+        with server.client() as client, server.client() as killer:
+
+            def occupy():
+                with pytest.raises(Exception, match="killed"):
+                    client.eval("while true do end", 0)
+
+            task = asyncio.create_task(asyncio.to_thread(occupy))
+
+            async def go_on():
+                while not task.done():
+                    await process.exchange()
+
+            await down(go_on(), "BUSY")
+            killer.script_kill()
+            await task
+        await process.exchange()
+
+
 async def test_what_nobody_of_us_wrote_is_told(server, logs):
     process = await logs.joined(server.url)
     log = process.log
     with server.client() as client:
         client.rpush("{dedup:dedup}:crawls", "nonsense")
         client.hset("{dedup:dedup}:duplicates", "nonsense", "nonsense")
-        client.rpush("{dedup:dedup}:log", "nonsense")
-    for step in (log.crawls(), collected(log.duplicates())):
+    steps = [log.crawls(), collected(log.duplicates())]
+    for step in steps:
         await refused(step, f"{log.name.replace('?', '.')} is damaged")
-    for step in (process.exchange(), log.entries(0), collected(log.snapshot())):
-        await refused(step, "damaged: entry 1 is none: b'nonsense'")
+
+
+async def test_what_is_no_entry_is_told(server, logs):
+    process = await logs.joined(server.url)
+    await process.store(record(1))
+    with server.client() as client:
+        client.lset("{dedup:dedup}:log", 1, "nonsense")
+    for step in (process.exchange(), process.log.entries(0), collected(process.log.snapshot())):
+        await refused(step, "damaged: entry 2 is none: b'nonsense'")
 
 
 @pytest.mark.slow

@@ -98,6 +98,14 @@ def test_the_client_of_redis_reads_its_own_options(url, options):
     assert pool.connection_kwargs.items() >= options.items()
 
 
+def test_neither_user_nor_password_are_shown():
+    url = "redis://ann:secret@host"
+    parsed, log = ServerUrl.of(url), RedisLog(url)
+    for shown in (repr(parsed), repr(log), log.name):
+        assert "secret" not in shown
+        assert "ann" not in shown
+
+
 @each(
     ("url", "shown"),
     [
@@ -114,6 +122,13 @@ def test_the_client_of_redis_reads_its_own_options(url, options):
 )
 def test_a_url_is_shown_without_what_is_secret(url, shown):
     assert without_secrets(url) == shown
+
+
+@pytest.mark.parametrize("url", ["mysql://me:secret@host/0", "REDIS://me:secret@host/0"])
+def test_a_url_of_another_kind_is_refused_without_the_password(url):
+    with pytest.raises(ValueError, match=r"redis://.*postgresql://") as caught:
+        ServerUrl.of(url)
+    assert "secret" not in str(caught.value)
 
 
 @each(

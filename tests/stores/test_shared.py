@@ -182,6 +182,17 @@ async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there
         await process.publish()
 
 
+async def test_an_item_that_was_not_stored_bars_no_other_one(server):
+    there = await begun(server)
+    for process in (await kept_without_an_item(server, ANOTHER), there, await begun(server)):
+        await process.follow()
+        assert (await process.reserve(NEARER, "b", ANOTHER)).verdict.is_duplicate
+        kept = await process.reserve(NEARER, "b", A_VALUE)
+        assert kept.verdict.kind is Kind.NEW
+        process.detector.release(kept.claim)
+        await process.publish()
+
+
 async def test_a_page_that_another_process_replaces_does_not_count_any_more(server):
     await crawled(server, (NEAR, "a"))
     first, second = await begun(server), await begun(server)
@@ -208,6 +219,22 @@ async def test_what_is_stored_and_not_published_yet_is_claimed_again_when_a_log_
     assert (await later.reserve(NEARER, "b")).verdict.original == "a"
 
 
+async def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    await one.keep(OTHER, "b")
+    server.shrink(0)
+    await stored_by_another(server, FAR, "c")
+    one.gate.clear()
+    beat = asyncio.create_task(one.follow())
+    await until_it_waits(beat)
+    reserving = asyncio.create_task(one.reserve(FAR + 1, "d"))
+    await until_it_waits(reserving)
+    one.gate.set()
+    await beat
+    assert (await reserving).verdict.original == "c"
+
+
 async def test_a_page_that_is_met_while_the_history_is_read_anew_is_judged_by_all_of_it(server):
     await crawled(server, (NEAR, "a"))
     one = await begun(server)
@@ -227,6 +254,23 @@ async def test_a_page_that_is_met_while_the_history_is_read_anew_is_judged_by_al
     changed, copy = await asyncio.gather(*reserving)
     assert changed.verdict.kind is Kind.CHANGED
     assert copy.verdict.original == "c"
+
+
+async def test_what_is_known_decides_though_a_changed_history_cannot_be_read(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    await one.keep(FAR, "b")
+    server.shrink(2)
+    reading = await one.read_anew()
+    server.is_down = True
+    one.gate.set()
+    with pytest.raises(StoreDownError):
+        await reading
+    assert one.store.is_down
+    assert (await one.reserve(FAR + 1, "c")).verdict.kind is Kind.NEAR
+    server.is_down = False
+    await one.follow()
+    assert (await one.reserve(FAR + 1, "c")).verdict.kind is Kind.NEW, "it is forgotten"
 
 
 async def test_a_number_of_another_history_stands_for_another_page(server):
@@ -259,6 +303,18 @@ async def test_a_claim_that_is_made_again_ends_no_page_of_another_history(server
     await one.publish()
     assert committed(server) == ["a", "b"]
     assert (await one.reserve(FAR + 1, "c")).verdict.original == "b"
+
+
+async def test_a_page_that_was_replaced_behind_an_open_claim_does_not_count(server):
+    # So many that what comes is in another piece of the log.
+    others = [(OTHER << number * 8, f"other {number}") for number in range(4)]
+    await crawled(server, (NEAR, "a"), *others)
+    one = await begun(server)
+    await one.reserve(0b111 << 60, "open")
+    await one.keep(FAR, "a")
+    later = await begun(server)
+    assert len(later.detector) == 5
+    assert (await later.reserve(NEARER, "b")).verdict.kind is Kind.NEW
 
 
 async def test_nobody_asks_for_a_url_while_the_store_is_down(server):
@@ -331,6 +387,32 @@ async def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read
     assert verdict.original.startswith("page 1 of ")
 
 
+async def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others(server):
+    one = await begun(server)
+    one.gate.clear()
+    kept = asyncio.create_task(one.reserve(NEAR, "a"))
+    given_up = asyncio.create_task(one.reserve(FAR, "b"))
+    other = asyncio.create_task(one.reserve(OTHER, "c"))
+    await until_it_waits(kept)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    server.is_down = True
+    one.gate.set()
+    for task in (kept, other):
+        with pytest.raises(StoreDownError):
+            await task
+
+
+async def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_page(server):
+    await crawled(server, *((OTHER << number * 8, "page") for number in range(3)))
+    two = await begun(server)
+    await two.follow()
+    earlier = Earlier(two.detector.follower, several_a_key=True)
+    pages = await earlier.pages("page", "")
+    assert await earlier.pages("page", "") is pages
+    assert len(pages.numbers) == 3
+
+
 async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(server):
     one = await begun(server)
     await one.keep(NEAR, "a")
@@ -380,6 +462,15 @@ async def test_what_others_of_the_run_store_after_a_process_has_joined_is_not_ea
     assert await kinds(two, (NEARER, "a"), (NEAR, "a")) == [Kind.REPEATED, Kind.REPEATED]
 
 
+async def test_a_crawl_that_is_started_again_at_once_stores_what_has_changed_since(server):
+    """The lease of the one that was killed keeps its run open."""
+    await (await begun(server)).keep(NEAR, "a")
+    again = await begun(server)
+    changed = await again.keep(NEARER, "a")
+    assert changed.verdict.kind is Kind.CHANGED
+    assert changed.claim.replaces == (1,)
+
+
 async def test_what_is_stored_while_a_process_joins_is_earlier(server):
     process = Process(server)
     await process.store.open()
@@ -388,6 +479,16 @@ async def test_what_is_stored_while_a_process_joins_is_earlier(server):
     await begun(server)
     await process.store.join("test")
     assert await kinds(process, (NEARER, "a"), (FAR, "b")) == [Kind.CHANGED, Kind.UNCHANGED]
+
+
+async def test_a_changed_page_is_stored_once_by_those_who_meet_it_later(server):
+    await begun(server)
+    await crawled(server, (NEAR, "a"))
+    one, two = await begun(server), await begun(server)
+    await one.keep(NEARER, "a")
+    await two.follow()
+    assert await kinds(two, (NEARER, "a")) == [Kind.REPEATED]
+    assert committed(server) == ["a"]
 
 
 async def test_what_is_being_stored_when_a_process_joins_is_earlier_once_it_is_stored(server):

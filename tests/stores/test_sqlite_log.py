@@ -1,11 +1,15 @@
 """The ledger that processes share: its file, its locks, and crawls alone before and after."""
 
 import asyncio
+import json
 import os
 import random
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import ledgers
@@ -16,17 +20,17 @@ from test_log import IDENTITY, counting, snapshot_of
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.record import Committed, PageRecord
-from dedup.record_field import FieldRecord, MadeWith
+from dedup.record import Committed, PageRecord, pack_items
 from dedup.stores import LedgerError, LedgerInUseError, SqliteStore, sqlite_tables
 from dedup.stores.base import DuplicateNote, StoreDownError
-from dedup.stores.edit import reindex, restoring
+from dedup.stores.edit import add_crawl, reindex, restoring
 from dedup.stores.entries import Entry
 from dedup.stores.log import LEASE, Found, Member
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite_log import SqliteLog
 
+TESTS = Path(__file__).parents[1]
 SHORT = 0.2
 
 
@@ -89,17 +93,58 @@ def records(stored):
     return {number: page._replace(item=b"") for number, (page, _) in stored.items()}
 
 
+@pytest.fixture
+def start():
+    """Starts scripts in processes of their own, with the names of this module."""
+    folders = (TESTS, TESTS.parent, Path(__file__).parent)
+    with ExitStack() as processes:
+
+        def start(script, *arguments):
+            script = f"import sys; from test_sqlite_log import *\n{script}"
+            process = subprocess.Popen(
+                [sys.executable, "-c", script, *map(str, arguments)],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            processes.enter_context(process)
+            processes.callback(process.kill)
+            return process
+
+        yield start
+
+
+def ended(started):
+    """Wait for the end of a process."""
+    started.communicate(timeout=60)
+    return started.returncode
+
+
+SHARE = """
+async def main():
+    shared = Shared(Path(sys.argv[1]).parent)
+    process = await shared.join()
+    await process.store(record(7))
+    print("joined", flush=True)
+    sys.stdin.read()
+    if sys.argv[2:]:
+        await process.leave()
+asyncio.run(main())
+"""
 # Crawls alone, and others who use the file alone.
 
 
-async def test_a_crawl_alone_is_refused_until_those_who_share_the_file_have_left_or_died(shared):
-    leaving, dying = await shared.join(), await shared.join()
-    for process in (leaving, dying):
-        await process.store(record(7))
-    for end in (leaving.leave, dying.log.close):
-        with pytest.raises(LedgerInUseError, match="is in use by processes that share it: one"):
-            SqliteStore(shared.path, IDENTITY)
-        await end()
+@pytest.mark.slow
+def test_a_crawl_alone_is_refused_until_those_who_share_the_file_have_left_or_died(shared, start):
+    leaving, dying = [start(SHARE, shared.path, *how) for how in (["leaves"], [])]
+    for one in (leaving, dying):
+        assert one.stdout.readline() == "joined\n"
+    with pytest.raises(LedgerInUseError, match="is in use by processes that share it: one"):
+        SqliteStore(shared.path, IDENTITY)
+    assert ended(leaving) == 0
+    with pytest.raises(LedgerInUseError, match="is in use by processes that share it: one"):
+        SqliteStore(shared.path, IDENTITY)
+    dying.kill()
+    assert ended(dying) == -signal.SIGKILL
     crawl_alone(shared.path, record(8))
     with LedgerReader(shared.path) as reader:
         assert [page.record for page in reader.pages()] == [record(7), record(7), record(8)]
@@ -262,11 +307,14 @@ async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
     assert [entry.position for entry in await process.log.entries(2)] == [3]
 
 
-async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch):
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+)
+async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
     monkeypatch.setattr(sqlite_tables, "EVENTS_BETWEEN_PRUNES", 3)
     crawl_alone(shared.path, record(0), record(1))
-    chooser = random.Random(1)
+    chooser = random.Random(seed)
     processes = [await shared.join() for _ in range(3)]
     followed = [await snapshot_of(process.log) for process in processes]
     own = [[] for _ in processes]
@@ -331,14 +379,20 @@ async def test_the_events_that_a_process_with_a_lease_has_not_seen_stay(shared, 
 
 
 async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared):
-    method, others = SimHash(), {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
-    process = await shared.join(identity={**method.identity, **others})
+    process = await shared.join()
     [number] = await process.store(record(1))
     await process.claim(record(2))
     await process.leave()  # a release is the last event
-    page = record(3)._replace(item=b"a value!")
+    method = SimHash()
+    identity = {**method.identity, "scope": "crawl"}
+    shared.query("UPDATE about SET value = json(?) WHERE name = 'identity'", json.dumps(identity))
     with restoring(shared.path, method, "test") as restoration:
-        restoration.add(FieldRecord(page, MadeWith.of(method, others)))
+        crawl = add_crawl(restoration._file, "test", 5.0, "restored")
+        restoration._file.execute(
+            "INSERT INTO pages (crawl, tokens, digest, items, scope, stored, seen, url) "
+            "VALUES (?, 1, ?, ?, '', 5, 5, 'http://c/')",
+            (crawl, bytes(16), pack_items([b"a value!"])),
+        )
     log = shared.log()
     await log.open()
     stored, *_ = counting(await snapshot_of(log))
@@ -415,6 +469,27 @@ async def test_what_is_read_when_a_log_is_closed_ends_with_it(shared):
     with closing(sqlite3.connect(shared.path)) as file:  # nobody has it open any more
         assert file.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone() == ("exclusive",)
         file.execute("DELETE FROM claims")
+
+
+async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
+    others = threads_of_ledgers()
+    process = await shared.join()
+    [thread] = threads_of_ledgers() - others
+    with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        claiming = asyncio.create_task(process.exchange([record(1)]))
+        await asyncio.sleep(0)
+        ending = asyncio.create_task(process.log.close())
+        await asyncio.sleep(0)
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert thread.is_alive()
+        other.execute("ROLLBACK")
+    await claiming
+    thread.join(10)
+    assert not thread.is_alive()
+    crawl_alone(shared.path, record(1))  # nobody shares the file any more
 
 
 @pytest.mark.parametrize("content", [b"", b"something else" * 1000])

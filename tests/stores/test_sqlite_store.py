@@ -84,6 +84,13 @@ def test_a_job_goes_on_until_it_has_finished_and_its_pages_are_no_earlier_ones(p
         assert len(earlier(ledger, "http://a/1")) == 1
 
 
+def test_another_job_and_a_crawl_without_one_begin_anew(path):
+    opened(path, job="/job").close()
+    for job in ("/other", None):
+        with closing(opened(path, job=job)) as ledger:
+            assert not ledger.is_resumed
+
+
 def test_duplicates_are_told_by_one_line_of_sql(path):
     filled(path, 1)
     with closing(opened(path)) as ledger:
@@ -137,6 +144,14 @@ def test_another_identity_is_refused_and_the_differences_are_named(path):
     for way_out in ("DEDUP_INDEX", "dedup_reset=1", "dedup ledger"):
         assert way_out in message
     filled(path, 2)  # it is unlocked, and unchanged
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=f"{path} is (damaged|not a ledger)"):
+        SqliteStore(path, IDENTITY)
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("version", [1, 2, 5, 12])
