@@ -229,3 +229,10 @@ def test_a_drop_is_looked_up_in_what_is_kept_and_not_the_other_way_round():
     sample.add_kept(shingles(WORDS[:50]))
     sample.add_dropped(shingles(WORDS[10:60]), "copy", "original")
     assert [drop.lost for drop in sample.lossiest()] == [10]
+
+
+def test_where_nothing_was_lost_the_error_is_not_nothing():
+    kept, _ = pages(6)
+    found = sample_of(kept, kept, 500).result()
+    assert found.share == 0
+    assert 0 < found.error < 0.05
