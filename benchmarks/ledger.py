@@ -4,8 +4,8 @@
 
 For each method and size a ledger of so many pages, with random digests, and random sketches of the
 lengths that pages of FOLDER (sites/<name>/www) have, is made in a temporary folder. A process of
-its own reads it, as a crawl does at its start, and tells how long that takes, what the index takes
-in memory, and by how much the process grew at most.
+its own reads it, as a crawl does at its start, and judges a first page. It tells how long that
+takes, what the index takes in memory, and by how much the process grew at most.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import News, SqliteStore, finished
 
 SAMPLE = 300
+TEXT = "This text has enough words to be compared with others that are near to it. " * 5
 
 
 def main() -> None:
@@ -71,6 +72,11 @@ def read_at_the_start(path: Path, name: str) -> dict[str, Any]:
     with closing(SqliteStore(path, method.identity)) as ledger:
         detector = Detector(method, store=ledger)
         finished(detector.load())
+        finished(
+            detector.reserve(
+                PageReader(EXTRACTORS["trafilatura"], method).read_texts([TEXT])[0].record
+            )
+        )
         return {
             "read_in_s": round(time.perf_counter() - start, 2),
             "read_in_cpu_s": round(time.process_time() - cpu, 2),

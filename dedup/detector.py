@@ -12,14 +12,13 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord, keys_of, with_digest
+from dedup.record import Claimed, PageRecord, Stored, keys_of, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
     LedgerError,
     MemoryStore,
     Store,
-    Stored,
     StoreDownError,
     finished,
 )

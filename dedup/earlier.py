@@ -10,11 +10,10 @@ from itertools import chain, islice
 
 from dedup.follower import Follower
 from dedup.index.base import Index
-from dedup.record import PageRecord
+from dedup.record import PageRecord, Stored
 from dedup.rule import Kind, Verdict
 from dedup.scopes import is_of_item
 from dedup.search import index_for
-from dedup.stores import Stored
 from dedup.view.view import View
 
 _AT_HAND = 16
@@ -117,12 +116,12 @@ class EarlierPages:
         pages = list(self._counting(self._near(own) if several else self._pages))
         distances = {
             number: method.distance(method.from_bytes(stored.sketch), own)
-            for number, stored in pages
+            for number, stored, _ in pages
             if own is not None and stored.sketch is not None
         }
         replaced = [
             number
-            for number, _ in pages
+            for number, *_ in pages
             if number not in met_again
             if not several or distances.get(number, method.max_distance + 1) <= method.max_distance
         ]

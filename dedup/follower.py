@@ -80,7 +80,6 @@ class Follower:
                     view.load(piece)
                     number = piece.last
                     tell(number)
-            view.finish_loading()
         self.view = view
         tell(number)
 

@@ -163,9 +163,8 @@ class LedgerHistory:
 
     def _view(self, method: Method) -> View:
         view = View(method, self._rule)
-        for piece in self._ledger.columns():
+        for piece in self._ledger.stored():
             view.load(piece)
-        view.finish_loading()
         return view
 
 

@@ -1,16 +1,11 @@
 """What is compared, kept, sent and written of a page: one record, wherever it goes."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import compress
 from struct import Struct
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from dedup.arrays import Array, Packed, lengths_of
 from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Witness
 from dedup.text import Document, to_utf8
 
@@ -154,114 +149,43 @@ class Lost(NamedTuple):
 Event = Claimed | Committed | Released | Preferred | Lost
 
 
-@dataclass(slots=True)
-class RecordColumns:
-    """What is compared of n stored pages, column by column, with no object for each of them.
+class Stored(NamedTuple):
+    """A page that a store has.
 
-    *numbers* rise: shape (n,), int64, as *tokens*. *digests*: shape (n, 16), uint8. Of those for
-    which *has_sketch*, shape (n,), is true, *sketches* has the sketches; of those for which
-    *has_evidence* is, *evidence* has the rows, shape (m, `SIZE_OF_EVIDENCE`), uint8. The scope of a
-    page is that of *scopes* at its place in *of_scope*, shape (n,), int64. *items* has what the
-    items of each page say, as `pack_items` writes it. *keys* has the keys of some pages with
-    evidence, by number. *replaced* are the numbers of pages that came before, whose place these
-    take.
+    *items* is what its items say, as `pack_items` writes it; empty where nobody has asked.
     """
 
-    numbers: Array
-    digests: Array
-    tokens: Array
-    has_sketch: Array
-    sketches: Packed
-    has_evidence: Array
-    evidence: Array
-    of_scope: Array
-    scopes: Sequence[str]
-    items: Packed
-    keys: Mapping[int, str] = field(default_factory=dict)
+    number: int
+    record: PageRecord
+    items: bytes = b""
+
+    def check(self) -> None:
+        """Raise ValueError for a value that cannot be right, as a damaged file may have one."""
+        record, items = self.record, self.items
+        if not (
+            type(record.key) is type(record.scope) is str
+            and type(record.tokens) is int
+            and 0 <= record.tokens <= MOST_TOKENS
+            and isinstance(record.digest, bytes)
+            and len(record.digest) == 16
+            and isinstance(record.sketch, bytes | None)
+            and isinstance(record.evidence, bytes | None)
+            and len(record.evidence or bytes(SIZE_OF_EVIDENCE)) == SIZE_OF_EVIDENCE
+            and isinstance(items, bytes)
+        ):
+            raise ValueError(f"page {self.number} has a value of a wrong type or length")
+
+
+class StoredBatch(NamedTuple):
+    """Stored pages by number, one or more, and the numbers of pages that count no more by now."""
+
+    pages: Sequence[Stored]
     replaced: Sequence[int] = ()
-
-    @classmethod
-    def of(
-        cls,
-        numbers: Sequence[int],
-        digests: Sequence[bytes],
-        sketches: Sequence[bytes | None],
-        tokens: Sequence[int],
-        evidence: Sequence[bytes | None],
-        scopes: Sequence[str],
-        items: Sequence[bytes],
-    ) -> Self:
-        """Return columns of what is there of each page, without keys.
-
-        Raises ValueError for a value that cannot be right, OverflowError for too large a number.
-        """
-        if set(map(type, tokens)) - {int} or set(map(type, scopes)) - {str}:
-            raise ValueError("a column has values of a wrong type")
-        places = {scope: place for place, scope in enumerate(dict.fromkeys(scopes))}
-        has_sketch, own_sketches = _present(sketches)
-        has_evidence, own_evidence = _present(evidence)
-        return cls(
-            np.array(numbers, np.int64),
-            _rows(digests, 16, "a digest has not 16 bytes"),
-            np.array(tokens, np.int64),
-            has_sketch,
-            _packed(own_sketches, "a sketch is no blob"),
-            has_evidence,
-            _rows(own_evidence, SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
-            np.fromiter(map(places.__getitem__, scopes), np.int64, len(scopes)),
-            list(places),
-            _packed(items, "what items say is no blob"),
-        )
 
     @property
     def last(self) -> int:
         """The number of the last page."""
-        return int(self.numbers[-1])
-
-    def only(self, which: Array) -> Self:
-        """Return the pages for which *which*, shape (n,), is true."""
-        if which.all():
-            return self
-        has_key = which[np.searchsorted(self.numbers, list(self.keys))].tolist()
-        return replace(
-            self,
-            numbers=self.numbers[which],
-            digests=self.digests[which],
-            tokens=self.tokens[which],
-            has_sketch=self.has_sketch[which],
-            sketches=self.sketches.where(which[self.has_sketch]),
-            has_evidence=self.has_evidence[which],
-            evidence=self.evidence[which[self.has_evidence]],
-            of_scope=self.of_scope[which],
-            items=self.items.where(which),
-            keys=dict(compress(self.keys.items(), has_key)),
-        )
-
-    def keys_with_evidence(self) -> Iterator[tuple[str, Evidence]]:
-        """Yield the keys, and the evidence of their pages."""
-        places = np.searchsorted(self.numbers[self.has_evidence], list(self.keys))
-        evidence = map(Evidence.from_bytes, Packed.of_rows(self.evidence[places]))
-        return zip(self.keys.values(), evidence, strict=True)
-
-    def sketches_by_scope(
-        self, min_tokens: int
-    ) -> Iterator[tuple[str, Sequence[int] | Array, Sequence[bytes]]]:
-        """Yield each scope with the numbers and sketches of those pages that can be near others.
-
-        These have a sketch, and *min_tokens* or more.
-        """
-        pages = self.only(self.has_sketch & (self.tokens >= min_tokens))
-        if len(pages.scopes) == 1:
-            yield pages.scopes[0], pages.numbers, pages.sketches
-            return
-        parts: dict[str, tuple[list[int], list[bytes]]] = {}
-        rows = zip(pages.of_scope.tolist(), pages.numbers.tolist(), pages.sketches, strict=True)
-        for place, number, sketch in rows:
-            numbers, sketches = parts.setdefault(pages.scopes[place], ([], []))
-            numbers.append(number)
-            sketches.append(sketch)
-        for scope, (numbers, sketches) in parts.items():
-            yield scope, numbers, sketches
+        return self.pages[-1].number
 
 
 def keys_of(item: bytes) -> frozenset[bytes]:
@@ -299,51 +223,7 @@ def unpack_items(data: bytes) -> list[bytes]:
     return items
 
 
-def unpack_items_of_many(pages: Packed) -> tuple[Array, Packed]:
-    """Return the place of the page of each item, and what it says, in no particular order.
-
-    *pages* has what `pack_items` returned for each. The places have shape (n,), int64. Raises
-    ValueError as `unpack_items`.
-    """
-    lengths = pages.lengths()
-    has_one = lengths >= _LENGTH.size
-    starts = (np.cumsum(lengths) - lengths)[has_one]
-    counts = pages.octets[starts] + 256 * pages.octets[starts + 1].astype(np.int64)
-    has_one[has_one] = lengths[has_one] == _LENGTH.size + counts * SIZE_OF_VALUE
-    each = list(map(unpack_items, pages.where(~has_one)))
-    of_one = pages.where(has_one)
-    ends = np.cumsum(of_one.lengths())
-    is_said = np.ones(len(of_one.octets), np.bool_)
-    for place in range(_LENGTH.size):
-        is_said[ends - of_one.lengths() + place] = False
-    items = Packed.of(of_one.octets[is_said].tobytes(), of_one.lengths() - _LENGTH.size)
-    items.extend([item for of_page in each for item in of_page])
-    others = np.repeat(np.flatnonzero(~has_one), np.fromiter(map(len, each), np.int64, len(each)))
-    return np.append(np.flatnonzero(has_one), others), items
-
-
 _LENGTH = Struct("<H")
-
-
-def _present(values: Sequence[bytes | None]) -> tuple[Array, list[bytes]]:
-    present = [value for value in values if value is not None]
-    if len(present) == len(values):
-        return np.ones(len(values), np.bool_), present
-    return np.array([value is not None for value in values]), present
-
-
-def _packed(values: Sequence[bytes], error: str) -> Packed:
-    try:
-        return Packed.of(b"".join(values), lengths_of(values))
-    except TypeError as cause:
-        raise ValueError(error) from cause
-
-
-def _rows(values: Sequence[bytes], size: int, error: str) -> Array:
-    try:
-        return _packed(values, error).rows(size)
-    except ValueError as cause:
-        raise ValueError(error) from cause
 
 
 def with_digest(record: PageRecord) -> PageRecord:

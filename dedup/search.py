@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dedup.arrays import Array, Packed
+from dedup.arrays import Packed
 from dedup.index.base import Index, Match
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
@@ -30,33 +30,6 @@ def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]
     if not method.finds_parts:
         return list(numbers)
     return sorted(numbers, key=lambda number: -documents[number].token_count)
-
-
-class Loader:
-    """Adds many stored sketches from `Method.to_bytes` to an index, in batches of the best size."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._begin()
-
-    def _begin(self) -> None:
-        self._sketches = Packed()
-        self._pages = [np.empty(0, np.int64)]
-
-    def add(self, sketches: Sequence[bytes], pages: Sequence[int] | Array) -> None:
-        """Add *sketches* under the numbers *pages*; some may be added only by `finish`.
-
-        Raises ValueError for bytes that are not a sketch of the method.
-        """
-        self._sketches.extend(sketches)
-        self._pages.append(np.asarray(pages, np.int64))
-        if self._sketches.nbytes >= self._index.loaded_at_once:
-            self.finish()
-
-    def finish(self) -> None:
-        """Add the remaining sketches to the index; raises ValueError as `add` does."""
-        self._index.add_many(self._sketches, np.concatenate(self._pages))
-        self._begin()
 
 
 class BatchIndex:

@@ -1,6 +1,6 @@
 """Ledgers by hand, without a crawl: the verbs of a store, one after the other."""
 
-from dedup.record import Claimed, Committed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord, Stored, StoredBatch, pack_items
 from dedup.stores import News, SqliteStore, finished
 
 
@@ -51,7 +51,7 @@ def url(store, number):
 def earlier(store, key):
     """Number, digest and sketch of what earlier crawls stored of *key*."""
     stored = finished(store.earlier(key))
-    return [(number, page.digest, page.sketch) for number, page in stored]
+    return [(number, page.digest, page.sketch) for number, page, _ in stored]
 
 
 def pieces(store):
@@ -64,4 +64,14 @@ def pieces(store):
 
 
 def numbers(store):
-    return [number for piece in pieces(store) for number in piece.numbers.tolist()]
+    return [number for batch in pieces(store) for number in numbers_in(batch)]
+
+
+def numbers_in(batch):
+    return [page.number for page in batch.pages]
+
+
+def batch_of(pages, replaced=()):
+    """What a store yields of *pages*, number -> record, each with the item of its record."""
+    stored = [Stored(number, page, pack_items([page.item])) for number, page in pages.items()]
+    return StoredBatch(stored, replaced)

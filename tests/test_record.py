@@ -2,21 +2,19 @@
 
 import json
 
-import numpy as np
 import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from record_columns import columns_of, pages_of
 
 from dedup.claim import Claim
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import (
     SIZE_OF_VALUE,
     Claimed,
     Committed,
     PageRecord,
-    RecordColumns,
+    Stored,
     pack_items,
     unpack_items,
 )
@@ -117,89 +115,24 @@ def test_a_claim_tells_other_items_and_replaced_pages_with_its_commit():
     assert (other.items, other.replaces) == ([b"another!"], (3, 4))
 
 
-PAGE = st.builds(
-    PageRecord,
-    st.text(max_size=3),
-    st.sampled_from(["", "a", "b", "\0"]),
-    st.integers(0, 2**63 - 1) | st.integers(0, 9),
-    st.binary(min_size=16, max_size=16),
-    st.none() | st.binary(max_size=3) | st.just(b"ab"),
-    st.none() | st.binary(min_size=SIZE_OF_EVIDENCE, max_size=SIZE_OF_EVIDENCE),
-    st.just(False),
-    ITEMS,
-)
-PAGES = st.dictionaries(st.integers(0, 2**63 - 1), PAGE, max_size=8).map(
-    lambda pages: dict(sorted(pages.items()))
-)
-
-
-def with_keys_that_are_told(pages):
-    return {
-        number: page if page.evidence is not None else page.under("", page.scope)
-        for number, page in pages.items()
-    }
-
-
-@given(PAGES, st.sets(st.integers(0, 7)))
-def test_columns_have_what_the_records_have_and_so_has_a_part_of_them(pages, places):
-    columns, expected = columns_of(pages), with_keys_that_are_told(pages)
-    assert pages_of(columns) == expected
-    which = np.array([place in places for place in range(len(pages))], np.bool_)
-    part = columns.only(which)
-    chosen = [number for place, number in enumerate(pages) if place in places]
-    assert pages_of(part) == {number: expected[number] for number in chosen}
-    assert part.keys.keys() <= set(chosen)
-    assert pages_of(columns) == expected, "which is as it was"
-    if chosen:
-        assert part.last == chosen[-1]
-
-
-@given(PAGES)
-def test_keys_are_told_with_the_evidence_of_their_pages(pages):
-    columns = columns_of(pages)
-    named = [page for page in pages.values() if page.evidence and page.key]
-    assert list(columns.keys_with_evidence()) == [
-        (page.key, Evidence.from_bytes(page.evidence)) for page in named
-    ]
-
-
-@given(PAGES, st.sampled_from([0, 5, 2**63 - 1]))
-def test_sketches_of_pages_that_are_long_are_told_apart_by_scope(pages, least):
-    found = {}
-    for scope, numbers, sketches in columns_of(pages).sketches_by_scope(least):
-        assert scope not in found
-        found[scope] = dict(zip(np.asarray(numbers).tolist(), sketches, strict=True))
-    expected = {}
-    for number, page in pages.items():
-        if page.sketch is not None and page.tokens >= least:
-            expected.setdefault(page.scope, {})[number] = page.sketch
-    assert {scope: part for scope, part in found.items() if part} == expected
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "error"),
+@each(
+    ("name", "value"),
     [
-        (1, b"short", "a digest has not 16 bytes"),
-        (1, None, "a digest has not 16 bytes"),
-        (1, "sixteen letters!", "a digest has not 16 bytes"),
-        (2, "text", "a sketch is no blob"),
-        (2, 7, "a sketch is no blob"),
-        (3, "7", "a column has values of a wrong type"),
-        (3, 7.5, "a column has values of a wrong type"),
-        (3, True, "a column has values of a wrong type"),
-        (3, None, "a column has values of a wrong type"),
-        (4, bytes(SIZE_OF_EVIDENCE - 1), "evidence of a page is of a wrong length"),
-        (4, "x" * SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
-        (5, b"scope", "a column has values of a wrong type"),
-        (5, None, "a column has values of a wrong type"),
-        (6, None, "what items say is no blob"),
-        (6, "text", "what items say is no blob"),
-        (6, 7, "what items say is no blob"),
+        ("key", None), ("key", b"http://a/"), ("scope", None), ("scope", b"scope"),
+        ("tokens", None), ("tokens", "7"), ("tokens", 7.5), ("tokens", True), ("tokens", -1),
+        ("digest", None), ("digest", b"short"), ("digest", "sixteen letters!"),
+        ("sketch", "text"), ("sketch", 7),
+        ("evidence", bytes(SIZE_OF_EVIDENCE - 1)), ("evidence", "x" * SIZE_OF_EVIDENCE),
     ],
-)
-def test_values_that_cannot_be_right_are_refused(place, value, error):
-    right = [1, bytes(16), b"sketch", 7, bytes(SIZE_OF_EVIDENCE), "", b"\0\0"]
-    wrong = [*right[:place], value, *right[place + 1 :]]
-    for rows in ([wrong], [right, wrong], [wrong, right, right]):
-        with pytest.raises(ValueError, match=error):
-            RecordColumns.of(*zip(*rows, strict=True))
+)  # fmt: skip
+def test_a_stored_page_with_a_value_that_cannot_be_right_is_refused(name, value):
+    right = PageRecord("http://a/", "", 7, bytes(16), b"sketch", bytes(SIZE_OF_EVIDENCE))
+    Stored(1, right, b"\0\0").check()
+    with pytest.raises(ValueError, match="page 1 has a value of a wrong type or length"):
+        Stored(1, right._replace(**{name: value}), b"\0\0").check()
+
+
+@pytest.mark.parametrize("items", [None, "text", 7])
+def test_a_stored_page_whose_items_are_no_blob_is_refused(items):
+    with pytest.raises(ValueError, match="page 1 has a value of a wrong type or length"):
+        Stored(1, PageRecord(digest=bytes(16)), items).check()

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
+from dedup.arrays import Packed
 from dedup.index import Match
 from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.methods.verified import Verified
-from dedup.search import Loader, index_for
+from dedup.search import index_for
 from dedup.text import Document
 
 METHODS_TO_LOAD = {
@@ -41,11 +42,12 @@ def sketches_of(name):
 
 def load(index, method, sketches, pages, sizes):
     """Put them in by pieces of *sizes*, and the rest at once."""
-    loader, left = Loader(index), iter(list(zip(sketches, pages, strict=True)))
+    left = iter(list(zip(sketches, pages, strict=True)))
     for size in [*sizes, len(sketches)]:
-        piece = list(islice(left, size))
-        loader.add([method.to_bytes(sketch) for sketch, _ in piece], [page for _, page in piece])
-    loader.finish()
+        if piece := list(islice(left, size)):
+            data = Packed()
+            data.extend([method.to_bytes(sketch) for sketch, _ in piece])
+            index.add_many(data, [page for _, page in piece])
 
 
 def answers(index, method, asked):
@@ -60,19 +62,16 @@ def answers(index, method, asked):
 @settings(max_examples=examples(3), deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=6),
-    at_once=st.sampled_from([1, 2_000, 100_000]),
     later=st.integers(0, 20),
     chooser=st.randoms(use_true_random=False),
 )
-def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, chooser):
+def test_what_is_loaded_is_found_as_what_was_added(name, sizes, later, chooser):
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
     sketches = chooser.choices(known, k=chooser.randrange(100))
     pages = sorted(chooser.sample(range(1000), len(sketches)))
     stop = max(0, len(sketches) - later)
     added, loaded = index_for(method), index_for(method)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(loaded), "loaded_at_once", at_once)
-        load(loaded, method, sketches[:stop], pages[:stop], sizes)
+    load(loaded, method, sketches[:stop], pages[:stop], sizes)
     for sketch, page in zip(sketches[:stop], pages[:stop], strict=True):
         added.add(sketch, page)
     for sketch in sketches[stop:]:  # a crawl goes on, and numbers are counted on
@@ -98,9 +97,7 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     added, loaded = index_for(method), index_for(method)
     for sketch in stored:
         added.add(method.from_bytes(sketch))
-    loader = Loader(loaded)
-    loader.add(stored, range(6000))
-    loader.finish()
+    loaded.add_many(stored, range(6000))
     assert loaded.nbytes <= added.nbytes * 1.02
 
 
@@ -111,14 +108,10 @@ def test_what_is_no_sketch_is_refused(name, cut):
     method = METHODS[name]()
     sketch = sketches_of(name)[0]
     wrong = method.to_bytes(sketch)[:cut]
-    loader = Loader(index_for(method))
-
-    def load_both():
-        loader.add([method.to_bytes(sketch), wrong], [1, 2])
-        loader.finish()
-
+    data = Packed()
+    data.extend([method.to_bytes(sketch), wrong])
     with pytest.raises(ValueError, match=r"sketch|bytes"):
-        load_both()
+        index_for(method).add_many(data, [1, 2])
 
 
 @pytest.mark.slow

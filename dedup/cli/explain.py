@@ -32,6 +32,7 @@ from dedup.cli.terminal import (
     show_heading,
     show_line,
 )
+from dedup.evidence import Evidence
 from dedup.explanation import (
     Comparison,
     Explanation,
@@ -157,8 +158,12 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
             rule, ignored = ledger.rule, ledger.setting("DEDUP_IGNORE_FIELDS", [])
             sides, notes = sides_of_ledger(ledger, sources)
             of_host = host(options.other)
-            known = chain.from_iterable(piece.keys_with_evidence() for piece in ledger.columns())
-            names = names_of(page for page in known if host(page[0]) == of_host)
+            stored = chain.from_iterable(batch.pages for batch in ledger.stored())
+            names = names_of(
+                (record.key, Evidence.from_bytes(record.evidence))
+                for _, record, _ in stored
+                if record.evidence is not None and host(record.key) == of_host
+            )
         pages = ["", ""]
     else:
         pages = list(map(read_source, sources))

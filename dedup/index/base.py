@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,6 @@ LAST_PAGE = 2**32 - 2
 
 class Index(ABC):
     """Finds the stored page whose sketch is nearest to a given one."""
-
-    loaded_at_once: ClassVar[int] = 1 << 22
-    """The best number of bytes to pass to one call of `add_many`.
-
-    Smaller batches take more time per sketch; larger ones are in memory twice.
-    """
 
     def __init__(self) -> None:
         self._next_page = 0

@@ -22,8 +22,6 @@ _SHORTEST_TAIL = 1 << 10
 class FingerprintTables(Index):
     """What a `HammingIndex` stores, for its queries."""
 
-    loaded_at_once = 1 << 40  # one call that builds the tables is fastest
-
     def __init__(self, bits: int = 64, max_distance: int = 3) -> None:
         """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
 
@@ -65,16 +63,18 @@ class FingerprintTables(Index):
         self._rows[self._used : end], self._pages[self._used : end] = sketches, pages
         self._used = end
         self._count += len(sketches)
-        self._merge_if_long()
 
     def _merge_if_long(self) -> None:
+        """Take a long tail into the tables, before anything is looked for.
+
+        What is added in many pieces meanwhile is taken in at once.
+        """
         # To scan a tail of twice the length takes as much time as to merge one of half of it.
         if self._used - self._sorted >= max(_SHORTEST_TAIL, 8 * isqrt(self._sorted)):
             with suppress(MemoryError):
                 self._merge()
 
     def _make_room(self, count: int) -> None:
-        self._merge_if_long()
         end = self._used + count
         if end > len(self._rows):
             size = max(64, end + len(self._rows) // 8)
@@ -145,11 +145,13 @@ class FingerprintTables(Index):
         """Choose the blocks again if there are twice as many; return whether others are better."""
         if self._used < max(1, 2 * self._chosen_for):
             return False
-        self._chosen_for, before = self._used, self._blocks
+        before = self._blocks
         self._blocks = best_blocks(self.bits, self.max_distance, self._rows[: self._used])
+        self._chosen_for = self._used
         return self._blocks != before
 
     def discard(self, sketch: int, page: int) -> bool:
+        self._merge_if_long()
         fingerprint = self._prints.to_integer(sketch)
         for place in self._places_of(fingerprint).tolist():
             further = self._further.get(fingerprint) if place < self._sorted else None

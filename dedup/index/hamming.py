@@ -93,6 +93,7 @@ class HammingIndex(FingerprintTables):
 
     def _near(self, fingerprint: int) -> tuple[Array, Array]:
         """Return places and distances of all fingerprints within the threshold."""
+        self._merge_if_long()
         row = self._prints.row(fingerprint)
         keys = [table.key(fingerprint) for table in self._tables]
         candidates = [table.candidates(key) for table, key in zip(self._tables, keys, strict=True)]
@@ -147,6 +148,7 @@ class HammingIndex(FingerprintTables):
 
     def _near_of_many(self, rows: Array) -> tuple[Array, Array, Array]:
         """Return numbers of *rows*, places and distances of all matches, each pair once."""
+        self._merge_if_long()
         keys = [table.keys_of(rows) for table in self._tables]
         runs = [table.runs(of_rows) for table, of_rows in zip(self._tables, keys, strict=True)]
         is_alone = np.zeros(len(rows), np.bool_)

@@ -4,7 +4,6 @@ from dedup.stores.base import (
     HistoryChangedError,
     News,
     Store,
-    Stored,
     StoreDownError,
     StoreState,
     finished,
@@ -23,6 +22,5 @@ __all__ = [
     "Store",
     "StoreDownError",
     "StoreState",
-    "Stored",
     "finished",
 ]

@@ -10,7 +10,7 @@ from itertools import islice
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, Event, PageRecord, Stored, StoredBatch
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.visits import Leaf, UrlRule
 
@@ -114,13 +114,6 @@ class Crawl(NamedTuple):
         return (self.report or {}).get("settings", {}).get(name)
 
 
-class Stored(NamedTuple):
-    """A stored page and its number."""
-
-    number: int
-    record: PageRecord
-
-
 @dataclass(frozen=True, slots=True)
 class StoreState:
     """What a report says of a store; *unpublished* pages are stored, and not in it yet."""
@@ -181,12 +174,12 @@ class Store(ABC):
         later, HistoryChangedError if it first has to be read from its start.
         """
 
-    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+    async def stored(self) -> AsyncGenerator[StoredBatch, None]:
         """Yield the pages that are stored, in pieces, in the order of their numbers.
 
         Raises LedgerError if they cannot be read.
         """
-        nothing: tuple[RecordColumns, ...] = ()
+        nothing: tuple[StoredBatch, ...] = ()
         for piece in nothing:
             yield piece
 

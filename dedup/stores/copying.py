@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from dedup.record import Claimed, Committed, Lost, Preferred, Released, unpack_items
+from dedup.record import Claimed, Committed, Lost, Preferred, Released, Stored, unpack_items
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
 from dedup.stores.entries import Entry
@@ -207,14 +207,10 @@ class _Move:
 
     def _check(self, pages: Sequence[StoredPage]) -> None:
         """Raise LedgerError for values that no log could tell again."""
-        rows = [
-            (page.number, page.record.digest, page.record.sketch, page.record.tokens,
-             page.record.evidence, page.record.scope, page.items)
-            for page in pages
-        ]  # fmt: skip
         try:
-            tables.columns_of(*zip(*rows, strict=True), urls=[page.record.key for page in pages])
-        except sqlite3.DatabaseError as error:
+            for page in pages:
+                Stored(page.number, page.record, page.items).check()
+        except ValueError as error:
             raise self._reader.damage_error(error) from error
 
 

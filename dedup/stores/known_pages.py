@@ -7,8 +7,7 @@ import numpy as np
 import xxhash
 
 from dedup.index.key_table import KeyTable
-from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
-from dedup.stores.base import Stored
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, Stored, StoredBatch
 from dedup.stores.entries import Entry
 from dedup.stores.log import MOST_ENTRIES
 from dedup.text import to_utf8
@@ -159,11 +158,10 @@ class Replay:
             number: claim for number, claim in self._claims.items() if number not in self._stored
         }
 
-    def take(self, *, is_end: bool = False) -> RecordColumns | None:
+    def take(self, *, is_end: bool = False) -> StoredBatch | None:
         """Return pages that were not given on yet, and with them, what they replace.
 
         Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
-        Raises ValueError for a value that cannot be right.
         """
         numbers: list[int] = []
         for number in self._claims:
@@ -176,27 +174,17 @@ class Replay:
         if not numbers:
             return None
         claims = [self._claims.pop(number) for number in numbers]
-        records = [claim.record for claim in claims]
-        columns = _columns(numbers, records, map(self._stored.pop, numbers))
-        columns.replaced, self._replaced = self._replaced, []
-        self.pages.replace(columns.replaced)
-        runs = [claim.run for claim in claims]
-        keys = [record.key for record in records]
-        self.pages.learn_urls(list(zip(keys, numbers, runs, strict=True)))
+        pages = []
+        for number, claim in zip(numbers, claims, strict=True):
+            items = self._stored.pop(number).packed_items(claim.record)
+            pages.append(Stored(number, claim.record, items))
+        replaced, self._replaced = self._replaced, []
+        self.pages.replace(replaced)
+        self.pages.learn_urls(
+            [
+                (claim.record.key, number, claim.run)
+                for number, claim in zip(numbers, claims, strict=True)
+            ]
+        )
         self._last_given = numbers[-1]
-        return columns
-
-
-def _columns(
-    numbers: Sequence[int], records: Sequence[PageRecord], commits: Iterable[Committed]
-) -> RecordColumns:
-    _, scopes, tokens, digests, sketches, evidence, _, _ = zip(*records, strict=True)
-    items = [event.packed_items(record) for event, record in zip(commits, records, strict=True)]
-    columns = RecordColumns.of(numbers, digests, sketches, tokens, evidence, scopes, items)
-    # As many as a ledger gives the keys of: these tell what the pages of a host share.
-    columns.keys = {
-        number: record.key
-        for number, record in zip(numbers, records, strict=True)
-        if record.evidence is not None and (number <= 2000 or number % 16 == 0)
-    }
-    return columns
+        return StoredBatch(pages, replaced)

@@ -12,7 +12,7 @@ from dedup.limits import shorten_url
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
-from dedup.record import PageRecord, RecordColumns
+from dedup.record import PageRecord, StoredBatch
 from dedup.rule import SHORT, Rule
 from dedup.stores.base import DIFFERENCE, Crawl, DuplicateNote
 from dedup.stores.identity import OTHERS
@@ -171,7 +171,7 @@ class LedgerReader:
                 raise self.damage_error(ValueError("a sketch, or what items say, is no blob"))
             yield StoredPage(number, crawl, record, items, *others)
 
-    def columns(self) -> Iterator[RecordColumns]:
+    def stored(self) -> Iterator[StoredBatch]:
         """Yield what is compared of the pages that count, in pieces, by age."""
         with self._ledger.errors():
             yield from pages_that_count(self._file)
@@ -283,8 +283,8 @@ class StoreOfReader(MemoryStore):
         super().__init__()
         self._reader = reader
 
-    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
-        for piece in self._reader.columns():
+    async def stored(self) -> AsyncGenerator[StoredBatch, None]:
+        for piece in self._reader.stored():
             yield piece
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:

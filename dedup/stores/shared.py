@@ -15,14 +15,14 @@ from dedup.record import (
     Lost,
     PageRecord,
     Preferred,
-    RecordColumns,
     Released,
+    Stored,
+    StoredBatch,
 )
 from dedup.stores.base import (
     HistoryChangedError,
     News,
     Store,
-    Stored,
     StoreDownError,
     Texts,
 )
@@ -119,7 +119,7 @@ class SharedStore(Store):
 
     # From the start.
 
-    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+    async def stored(self) -> AsyncGenerator[StoredBatch, None]:
         if self._reset:
             return
         self._has_to_read = True
@@ -128,10 +128,10 @@ class SharedStore(Store):
             with self._noting_outage():
                 async for entries in self._log.snapshot(self._stored_since):
                     replay.add(entries)
-                    while columns := replay.take():
-                        yield columns
-            while columns := replay.take(is_end=True):
-                yield columns
+                    while pages := replay.take():
+                        yield pages
+            while pages := replay.take(is_end=True):
+                yield pages
         except (ValueError, OverflowError) as error:
             if isinstance(error, LedgerError):
                 raise

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.record import Claimed, PageRecord, Stored, StoredBatch
 from dedup.stores import tables, visits
-from dedup.stores.base import News, Store, Stored, Texts
+from dedup.stores.base import News, Store, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile
 from dedup.stores.ledger_lock import lock
@@ -123,7 +123,7 @@ class SqliteStore(Store):
     def last(self) -> int:
         return self._next - 1
 
-    async def stored(self) -> AsyncGenerator[RecordColumns, None]:
+    async def stored(self) -> AsyncGenerator[StoredBatch, None]:
         if not self._reset:
             with self._file.errors():
                 for piece in tables.pages_that_count(self._reader, self._expired):

@@ -4,16 +4,15 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from socket import gethostname
 from time import time
-from types import NoneType
 from typing import Any
 
 from dedup.limits import shorten
-from dedup.record import PageRecord, RecordColumns
+from dedup.record import PageRecord, Stored, StoredBatch
 from dedup.stores import visits
-from dedup.stores.base import Commit, DuplicateNote, News, Stored, Texts
+from dedup.stores.base import Commit, DuplicateNote, News, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -24,8 +23,6 @@ _EARLIER = (
     "(crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?1)) "
     "OR id <= (SELECT position FROM crawls WHERE id = ?1))"
 )
-# So many tell what the pages of a host share, and a million pages take no time to load for it.
-_SOME_KEYS = "CASE WHEN evidence IS NOT NULL AND (id <= 2000 OR id % 16 = 0) THEN url END"
 
 
 def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
@@ -200,36 +197,22 @@ def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float)
     ]
 
 
-def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[RecordColumns]:
+def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredBatch]:
     """Yield the pages that count, in pieces, by number.
 
     Raises sqlite3.DatabaseError for a value that cannot be right.
     """
-    query = (
-        f"SELECT id, digest, sketch, tokens, evidence, scope, items, {_SOME_KEYS} FROM pages "
-        f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?"
-    )
+    query = f"SELECT id, items, {RECORD} FROM pages WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?"
     number = 0
     while rows := file.execute(query, (expired, number, _ROWS_AT_ONCE)).fetchall():
-        *columns, urls = zip(*rows, strict=True)
-        records = columns_of(*columns, urls=urls)
-        named = zip(columns[0], urls, strict=True)
-        records.keys = {number: url for number, url in named if url is not None}
-        yield records
-        number = records.last
-
-
-def columns_of(*columns: Sequence[Any], urls: Sequence[Any]) -> RecordColumns:
-    """Return what `RecordColumns.of` makes of *columns*.
-
-    Raises sqlite3.DatabaseError for a value that cannot be right, and for a URL that is none.
-    """
-    if set(map(type, urls)) - {str, NoneType}:
-        raise sqlite3.DatabaseError("a URL is no text")
-    try:
-        return RecordColumns.of(*columns)
-    except (ValueError, OverflowError) as error:
-        raise sqlite3.DatabaseError(str(error)) from error
+        pages = [Stored(number, PageRecord(*record), items) for number, items, *record in rows]
+        try:
+            for page in pages:
+                page.check()
+        except ValueError as error:
+            raise sqlite3.DatabaseError(str(error)) from error
+        yield StoredBatch(pages)
+        number = pages[-1].number
 
 
 def storable(value: str) -> str:

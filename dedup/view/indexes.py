@@ -1,18 +1,16 @@
 """Record -> pages of its scope with an equal main text; sketch -> near pages of its scope."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-
-from dedup.arrays import Array, Packed
+from dedup.arrays import Packed
 from dedup.evidence import VIEW
 from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
-from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items_of_many
-from dedup.search import Loader, index_for
+from dedup.record import PageRecord, Stored, keys_of, unpack_items
+from dedup.search import index_for
 from dedup.text import to_utf8
 from dedup.view.search import Search
 
@@ -31,7 +29,6 @@ class EqualPages:
         """Create it without pages; *by_view*: what they show besides their main text matters."""
         self._by_view = by_view
         self._texts, self._same = index_for(Exact()), index_for(Exact())
-        self._loaders = Loader(self._texts), Loader(self._same)
 
     def add(self, record: PageRecord, number: int) -> None:
         """Have page *number* found from now on, by the item of *record*."""
@@ -40,7 +37,7 @@ class EqualPages:
 
     def add_item(self, record: PageRecord, number: int) -> None:
         """Have page *number*, which was added, found by the item of *record*, too."""
-        if all_of_it := self._all_of(record):
+        if all_of_it := self._all_of_record(record):
             self._same.add(all_of_it, number)
 
     def discard(self, record: PageRecord, number: int, items: Iterable[bytes]) -> None:
@@ -51,7 +48,7 @@ class EqualPages:
 
     def discard_item(self, record: PageRecord, number: int) -> None:
         """Have page *number* found no more by the item of *record*."""
-        if all_of_it := self._all_of(record):
+        if all_of_it := self._all_of_record(record):
             self._same.discard(all_of_it, number)
 
     def original_of(self, record: PageRecord, search: Search) -> Match | None:
@@ -59,7 +56,7 @@ class EqualPages:
         matches = self._texts.query_all(_digest_of(record))
         if not matches:
             return None
-        all_of_it = self._all_of(record)
+        all_of_it = self._all_of_record(record)
 
         def same() -> Match | None:
             return self._same.query(all_of_it, search.is_same) if all_of_it else None
@@ -73,73 +70,45 @@ class EqualPages:
             return same() or oldest()
         return oldest() or same()
 
-    def load(self, pages: RecordColumns) -> None:
-        """Add many pages, some only by `finish_loading`."""
-        texts, same = self._loaders
-        digests = _digests_of(pages)
-        texts.add(Packed.of_rows(digests), pages.numbers)
-        rows = digests.copy()
-        if self._by_view:
-            views = pages.evidence[:, VIEW]
-            rows[pages.has_evidence, : views.shape[1]] ^= views
-        places, folded, is_said = _folded_items(pages.items)
-        rows = rows[places]
-        rows[:, :SIZE_OF_VALUE] ^= folded
-        told = is_said | pages.has_evidence[places] if self._by_view else is_said
-        same.add(Packed.of_rows(rows[told]), pages.numbers[places[told]])
-
-    def finish_loading(self) -> None:
-        """Add the pages that `load` has left."""
-        for loader in self._loaders:
-            loader.finish()
+    def load(self, pages: Sequence[Stored]) -> None:
+        """Have many stored *pages* found from now on, by each of their items."""
+        texts = [_digest_of(page.record) for page in pages]
+        self._texts.add_many(texts, [page.number for page in pages])
+        same = [
+            (all_of_it, number)
+            for text, (number, record, items) in zip(texts, pages, strict=True)
+            for item in unpack_items(items)
+            if (all_of_it := self._all_of(text, record.evidence, item))
+        ]
+        if same:
+            self._same.add_many(*zip(*same, strict=True))
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes."""
         return self._texts.nbytes + self._same.nbytes
 
-    def _all_of(self, record: PageRecord) -> bytes | None:
-        """Return what tells all of *record*; ``None`` if its text does.
+    def _all_of(self, text: bytes, evidence: bytes | None, item: bytes) -> bytes | None:
+        """Return what tells all of a page by one item; ``None`` if its *text* does.
 
         It is the exclusive or of the digests of its text and of its view, and of the values of its
         item: whoever finds a page so compares all of them.
         """
-        view = record.evidence[VIEW] if self._by_view and record.evidence else b""
-        if not view and not record.item:
+        view = evidence[VIEW] if self._by_view and evidence else b""
+        if not view and not item:
             return None
         folded = 0
-        for part in (_digest_of(record), view, *keys_of(record.item)):
+        for part in (text, view, *keys_of(item)):
             folded ^= int.from_bytes(part, "little")
         return folded.to_bytes(16, "little")
 
-
-def _folded_items(items: Packed) -> tuple[Array, Array, Array]:
-    """Return the place of the page of each item, the exclusive or of its values, and if it has any.
-
-    Shapes (n,), int64; (n, 8), uint8; and (n,), bool, for the n items of all pages.
-    """
-    places, each = unpack_items_of_many(items)
-    lengths = each.lengths()
-    is_said = lengths > 0
-    folded = np.zeros(len(each), np.uint64)
-    if is_said.any():
-        starts = (np.cumsum(lengths) - lengths)[is_said] // SIZE_OF_VALUE
-        folded[is_said] = np.bitwise_xor.reduceat(each.octets.view(np.uint64), starts)
-    return places, folded.view(np.uint8).reshape(-1, SIZE_OF_VALUE), is_said
+    def _all_of_record(self, record: PageRecord) -> bytes | None:
+        return self._all_of(_digest_of(record), record.evidence, record.item)
 
 
 def _digest_of(record: PageRecord) -> bytes:
     assert record.digest is not None
     return _in_scope(record.digest, record.scope)
-
-
-def _digests_of(pages: RecordColumns) -> Array:
-    """Return what the texts of *pages* are looked up by, shape (n, 16), uint8."""
-    if not any(pages.scopes):
-        return pages.digests
-    scopes = [pages.scopes[place] for place in pages.of_scope.tolist()]
-    digests = map(_in_scope, Packed.of_rows(pages.digests), scopes)
-    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16)
 
 
 def _in_scope(digest: bytes, scope: str) -> bytes:
@@ -182,6 +151,17 @@ class ScopeIndex:
             self._few.append((sketch, number))
         else:
             self.index.add(sketch, number)
+
+    def add_many(self, sketches: Sequence[bytes], numbers: Sequence[int]) -> None:
+        """Have many *sketches* from `Method.to_bytes` found; raises ValueError if one is none."""
+        packed = Packed()
+        packed.extend(sketches)
+        if not self.has_room_for(len(numbers)):
+            self.index.add_many(packed, numbers)
+            return
+        self._method.keys_of_many(packed)  # raises as an index does
+        for sketch, number in zip(sketches, numbers, strict=True):
+            self.add(self._method.from_bytes(sketch), number)
 
     def discard(self, sketch: Any, number: int) -> None:
         """Forget page *number*, which was added with *sketch*."""

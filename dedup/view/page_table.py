@@ -6,11 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from struct import Struct
 
-import numpy as np
-
 from dedup.claim import Claim
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Witness
-from dedup.record import RecordColumns, keys_of, pack_items, unpack_items
+from dedup.record import PageRecord, keys_of, unpack_items
 
 MANY = 64
 """So many items of a page are looked at one by one; of more, those with the rarest value."""
@@ -40,45 +38,17 @@ class PageTable:
         # Of the last pages with many items that were looked at.
         self._indexes: dict[int, _ItemIndex] = {}
 
-    def add(self, claim: Claim) -> None:
-        """Keep the page of *claim*, which is stored."""
-        tokens, evidence = claim.record.tokens, claim.record.evidence
-        entry = pack_items(claim.items)
-        if self._has_evidence and evidence is not None:
-            entry = _WITNESS.pack(min(tokens, _MOST_TOKENS), evidence) + entry
-        self._insert(claim.number, len(self._data), len(entry))
-        self._data += entry
-
-    def add_many(self, pages: RecordColumns) -> None:
-        """Keep stored pages."""
-        is_shown = pages.has_evidence & self._has_evidence
-        sizes = pages.items.lengths()
-        # Of each page in turn: what it shows, and what its items say.
-        lengths = np.stack([np.where(is_shown, _WITNESS.size, 0), sizes], axis=1)
-        is_item = np.repeat(np.arange(lengths.size) % 2 == 1, lengths.ravel())
-        entries = np.empty(len(is_item), np.uint8)
-        entries[is_item] = pages.items.octets
-        if self._has_evidence:
-            tokens = np.minimum(pages.tokens[is_shown], _MOST_TOKENS).astype("<u4")
-            shown = np.hstack([tokens.view(np.uint8).reshape(-1, 4), pages.evidence])
-            entries[~is_item] = shown.ravel()
-        sizes = lengths.sum(axis=1)
-        starts = len(self._data) + np.cumsum(sizes) - sizes
-        self._data += entries.tobytes()
-        if len(sizes) and self._numbers and pages.numbers[0] <= self._numbers[-1]:
-            for row in zip(pages.numbers.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-                self._insert(*row)
-            return
-        self._numbers.frombytes(pages.numbers.astype(np.uint32).tobytes())
-        self._starts.frombytes(starts.astype(np.uint64).tobytes())
-        self._sizes.frombytes(sizes.astype(np.uint32).tobytes())
-
-    def _insert(self, number: int, start: int, size: int) -> None:
+    def add(self, number: int, record: PageRecord, items: bytes) -> None:
+        """Keep a page that is stored; *items* is what they say, as `pack_items` writes it."""
+        entry = items
+        if self._has_evidence and record.evidence is not None:
+            entry = _WITNESS.pack(min(record.tokens, _MOST_TOKENS), record.evidence) + items
         self._indexes.pop(number, None)
         place = bisect_left(self._numbers, number)
         self._numbers.insert(place, number)
-        self._starts.insert(place, start)
-        self._sizes.insert(place, size)
+        self._starts.insert(place, len(self._data))
+        self._sizes.insert(place, len(entry))
+        self._data += entry
 
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there: as seldom as its bytes may stay."""

@@ -1,19 +1,18 @@
 """The view: what a process knows of all stored pages, in memory, to look at."""
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
-from dedup.arrays import Array
 from dedup.claim import Claim
 from dedup.evidence import Evidence, Names, Objection
 from dedup.index.base import Match
 from dedup.methods.base import Method
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
+from dedup.record import Claimed, Committed, Event, PageRecord, Released, StoredBatch, pack_items
 from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import host
-from dedup.search import Loader
 from dedup.view.indexes import EqualPages, ScopeIndex
 from dedup.view.page_table import PageTable
 from dedup.view.search import Search
@@ -54,8 +53,6 @@ class View:
         self._pages = PageTable(self._claims, has_evidence=rule.demands is not None)
         self._equal = EqualPages(by_view=rule.demands is not None)
         self._scopes: dict[str, ScopeIndex] = {}
-        # Of stored pages that are being loaded, by scope.
-        self._loaders: dict[str, Loader] = {}
         self.claims_so_far = 0
         """The number of claims that were ever made: whether a look may be out of date."""
         # Pages that were replaced: the indexes still have them.
@@ -165,7 +162,7 @@ class View:
     def commit(self, claim: Claim) -> None:
         """The page of *claim* is stored, with its items: what it replaces counts no more."""
         del self._claims[claim.number]
-        self._pages.add(claim)
+        self._pages.add(claim.number, claim.record, pack_items(claim.items))
         if claim.record.item not in claim.items:  # first: it may say what the others say
             self._equal.discard_item(claim.record, claim.number)
         for item in claim.items:
@@ -199,43 +196,23 @@ class View:
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
 
-    def load(self, pages: RecordColumns) -> None:
-        """Take over many stored pages, some only by `finish_loading`.
-
-        Raises ValueError if a sketch is none of the method's.
-        """
-        replaced = set(pages.replaced) - self._ended
+    def load(self, stored: StoredBatch) -> None:
+        """Take over stored pages; raises ValueError if a sketch is none of the method's."""
+        replaced = set(stored.replaced) - self._ended
         self._ended |= replaced
-        self._count += len(pages.numbers) - len(replaced)
-        self._pages.add_many(pages)
-        if self._rule.demands:
-            # Of as many pages as are enough to tell what many share.
-            for key, evidence in pages.keys_with_evidence():
-                self._names.learn(host(key), evidence)
-        self._equal.load(pages)
-        for part in pages.sketches_by_scope(self._rule.min_tokens):
-            self._load_sketches(*part)
-
-    def finish_loading(self) -> None:
-        """Take over the pages that `load` has left; raises ValueError as that."""
-        self._equal.finish_loading()
-        while self._loaders:
-            _, loader = self._loaders.popitem()
-            loader.finish()
-
-    def _load_sketches(
-        self, scope: str, numbers: Sequence[int] | Array, sketches: Sequence[bytes]
-    ) -> None:
-        """Add the sketches of pages of one *scope*, some only when its loader is finished."""
-        index = self._scope(scope)
-        # Of scopes that somebody has told, there may be many of few pages each.
-        if scope and scope not in self._loaders and index.has_room_for(len(sketches)):
-            for number, sketch in zip(numbers, sketches, strict=True):
-                index.add(self._method.from_bytes(sketch), int(number))
-            return
-        if scope not in self._loaders:
-            self._loaders[scope] = Loader(index.index)
-        self._loaders[scope].add(sketches, numbers)
+        self._count += len(stored.pages) - len(replaced)
+        self._equal.load(stored.pages)
+        sketches: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
+        for number, record, items in stored.pages:
+            self._pages.add(number, record, items)
+            if not self._rule.is_short(record):
+                assert record.sketch is not None
+                sketches[record.scope].append((record.sketch, number))
+            # So many tell what the pages of a host share.
+            if number <= 2000 or number % 16 == 0:
+                self.learn_names(record)
+        for scope, of_scope in sketches.items():
+            self._scope(scope).add_many(*zip(*of_scope, strict=True))
 
     def items_of(self, number: int) -> list[bytes]:
         """Return what each item of page *number* says, as far as that is known."""

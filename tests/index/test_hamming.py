@@ -277,6 +277,7 @@ def test_an_index_that_runs_out_of_memory_has_all_that_was_added(
         patch.setattr(SortedTable, "insert", insert_or_fail)
         for page in range(300, 440):
             assert index.add(stored[page]) == page
+            assert index.query(stored[page]).distance == 0
     assert next(calls) > 4
     for fingerprint in list(stored.values())[::3]:
         for bit in (0, 20, 40, 60):  # of each block

@@ -168,7 +168,7 @@ async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
 async def test_a_ledger_that_is_damaged_is_told(place, ledger):
     with closing(sqlite3.connect(ledger)) as file, file:
         file.execute("UPDATE pages SET evidence = x'00' WHERE id = 24")
-    with pytest.raises(LedgerError, match="evidence of a page is of a wrong length") as caught:
+    with pytest.raises(LedgerError, match="page 24 has a value of a wrong type") as caught:
         await copy_to_log(ledger, place.log(), name="what it is called")
     assert "what it is called" in str(caught.value)
     assert not (await place.log().open()).is_in_use

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
 from memory_log import MemoryLog, Server
-from record_columns import items_of, pages_of
 
-from dedup.record import Claimed, Committed
+from dedup.record import Claimed, Committed, unpack_items
 from dedup.stores import MemoryStore, News, SqliteStore, Store, StoreState, finished
 from dedup.stores.shared import SharedStore
 
@@ -136,8 +135,8 @@ def test_any_key_and_scope_is_kept(durable, key):
     assert [found for found, *_ in earlier(store, key or "empty")] == [number]
     assert url(store, number) in (key or "empty", kept)
     [pages] = pieces(store)
-    [page] = pages_of(pages).values()
-    assert page.scope in (scope, f"scope {kept}")
+    [page] = pages.pages
+    assert page.record.scope in (scope, f"scope {kept}")
 
 
 def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
@@ -148,11 +147,8 @@ def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
         durable.store.commit(claimed, Committed(claimed.number))
     publish(durable.store)
     store = durable.again()
-    rows = [row for piece in pieces(store) for row in pages_of(piece).items()]
-    assert rows == [
-        (claimed.number, page.under("", page.scope))
-        for claimed, page in zip(stored, pages, strict=True)
-    ]
+    rows = [(n, page) for batch in pieces(store) for n, page, _ in batch.pages]
+    assert rows == [(claimed.number, page) for claimed, page in zip(stored, pages, strict=True)]
 
 
 def test_what_the_items_of_a_page_say_is_there_again(durable):
@@ -166,7 +162,7 @@ def test_what_the_items_of_a_page_say_is_there_again(durable):
     }
     publish(durable.store)
     store = durable.again()
-    found = {number: items for piece in pieces(store) for number, items in items_of(piece).items()}
+    found = {n: unpack_items(items) for batch in pieces(store) for n, _, items in batch.pages}
     assert found == told
 
 

@@ -9,9 +9,7 @@ from cases import each
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from record_columns import columns_of
 
-from dedup.arrays import Packed
 from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.evidence import Evidence
@@ -55,11 +53,16 @@ def claim_of(number, items, tokens=10, evidence=None):
     return claim
 
 
+def add(table, claim):
+    """Have the page of *claim* be a stored one."""
+    table.add(claim.number, claim.record, pack_items(claim.items))
+
+
 def table_of(*pages):
     """A table that has the items of some pages."""
     table = PageTable({}, has_evidence=True)
     for number, items in enumerate(pages):
-        table.add(claim_of(number, items))
+        add(table, claim_of(number, items))
     return table
 
 
@@ -90,7 +93,7 @@ class AnyOrder(RuleBasedStateMachine):
         if is_open:
             self.claims[number] = claim
         else:
-            self.table.add(claim)
+            add(self.table, claim)
         self.oracle[number] = page
         self.next = max(self.next, number + 1)
 
@@ -100,22 +103,6 @@ class AnyOrder(RuleBasedStateMachine):
             self.claims[number].items += items
             tokens, evidence, own = self.oracle[number]
             self.oracle[number] = tokens, evidence, [*own, *items]
-
-    @rule(pages=st.lists(PAGES, max_size=5), is_late=st.booleans())
-    def add_many(self, pages, is_late):
-        free = (n for n in range(0 if is_late else self.next, 10_000) if n not in self.oracle)
-        numbers = [number for number, _ in zip(free, pages, strict=False)]
-        columns = columns_of(
-            {
-                number: PageRecord("", "", tokens, bytes(16), None, evidence)
-                for number, (tokens, evidence, _) in zip(numbers, pages, strict=True)
-            }
-        )
-        columns.items = Packed()
-        columns.items.extend([pack_items(items) for _, _, items in pages])
-        self.table.add_many(columns)
-        self.oracle |= dict(zip(numbers, pages, strict=True))
-        self.next = max([self.next, *(number + 1 for number in numbers)])
 
     @rule(number=st.integers(0, 40))
     def discard(self, number):
@@ -153,13 +140,13 @@ TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
     table, evidence = PageTable({}, has_evidence=True), Evidence(1, bytes(8), 1)
-    table.add(claim_of(1, [b""], 2**40, evidence.to_bytes()))
+    add(table, claim_of(1, [b""], 2**40, evidence.to_bytes()))
     assert table.witness(1) == (2**32 - 1, evidence)
 
 
 def test_what_pages_show_takes_no_memory_where_nobody_asks():
     table = PageTable({}, has_evidence=False)
-    table.add(claim_of(1, [b""], 10, Evidence(1, bytes(8), 1).to_bytes()))
+    add(table, claim_of(1, [b""], 10, Evidence(1, bytes(8), 1).to_bytes()))
     assert table.witness(1).evidence is None
     assert table.nbytes == 18
 
@@ -191,7 +178,7 @@ def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():
     assert table.says_all(0, keys_of(many[7]))
     table.discard(0)
     assert not table.says_all(0, keys_of(many[7]))
-    table.add(claim_of(0, [item(n, n + 2) for n in range(MANY + 20)]))
+    add(table, claim_of(0, [item(n, n + 2) for n in range(MANY + 20)]))
     assert not table.says_all(0, keys_of(many[7]))
     assert table.says_all(0, keys_of(item(7, 9)))
 

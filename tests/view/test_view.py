@@ -9,7 +9,7 @@ from cases import examples, mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from record_columns import columns_of
+from ledgers import batch_of
 from texts import ENGLISH, article, edited, replaced
 
 from dedup.evidence import Objection
@@ -200,8 +200,7 @@ class AnyOrder(RuleBasedStateMachine):
             pages = dict(enumerate(map(self.record, chosen[start : start + several]), self.next))
             self.oracle.stored |= {n: Page.of(record) for n, record in pages.items()}
             self.next += len(pages)
-            self.view.load(columns_of(pages))
-        self.view.finish_loading()
+            self.view.load(batch_of(pages))
 
     @invariant()
     def it_counts_what_is_stored_and_calls_who_waits_in_order(self):
@@ -306,10 +305,9 @@ def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
     pages = [page(number << 20, scope=scope) for number in range(sum(counts))]
     view, numbered, pieces = View(SimHash(), Rule()), iter(enumerate(pages)), []
     for count in counts:
-        pieces.append(columns_of(dict(islice(numbered, count))))
+        pieces.append(batch_of(dict(islice(numbered, count))))
     for piece in pieces:
         view.load(piece)
-    view.finish_loading()
     assert len(view) == len(pages)
     for number, stored in enumerate(pages):
         found = view.look(stored._replace(digest=bytes(15) + b"x")).decision.match
