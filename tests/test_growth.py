@@ -31,7 +31,7 @@ from dedup.records.base import decode_html, timestamp
 from dedup.report.url_pattern import url_pattern
 from dedup.scopes import domain, host
 from dedup.text import Document, printable, without_surrogates
-from dedup.url_advice.urls import Part, Url, deny_rule, in_any_folder, parts_of, without
+from dedup.url_advice.urls import Url, in_any_folder, parts_of, without
 
 PACKAGES = (dedup, crawler)
 SAMPLES = [
@@ -132,27 +132,6 @@ def test_expressions_are_compiled_where_they_are_found():
         and call.func.attr not in compiling
     }
     assert elsewhere == set()
-
-
-@pytest.mark.alone
-@each(
-    ("kind", "name"),
-    [
-        ("parameter", "a"), ("parameters", "a,b"), ("slash", "/"),
-        ("index", "a"),
-        ("value", "/a/"), ("host", "http://a.org"),
-    ],
-)  # fmt: skip
-def test_a_rule_that_bars_urls_takes_time_by_their_length(kind, name):
-    part = Part(kind, "" if kind == "host" else "a.org", name)
-    rule = re.compile(deny_rule(part))
-    units = ["a", "/", "a/", "/a", "?a", "&a", "?", ";a", ".a", "a.", "-a", "_aa.b", "-a.b"]
-    slow = [
-        unit
-        for unit in units
-        if not is_linear(rule.search, unit, size=8_000, before="http://a.org/", after="\0")
-    ]
-    assert slow == []
 
 
 def read_field(value):

@@ -23,7 +23,7 @@ from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
-from dedup.url_advice import Content, Contents
+from dedup.url_advice import Contents
 
 LONG = "http://a/" + "x" * 10**5
 
@@ -91,22 +91,6 @@ def test_nothing_in_a_report_is_long():
     assert report.groups == 2
     assert max(map(len, strings(report))) <= LONGEST_URL
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE
-
-
-def test_there_are_no_rules_for_a_host_with_a_url_that_is_too_long():
-    def advice(*more):
-        contents = Contents()
-        for n in range(9):
-            for query in ("", "?ref=home"):
-                contents.add(f"http://a/{n}{query}", Content(n))
-        for url in more:
-            contents.add(url, Content(99))
-        [item] = contents.advice().advice
-        return item.is_advised, item.deny is not None
-
-    assert advice() == (True, True)
-    assert advice("data:" + "x" * 10**4) == (True, True)
-    assert advice(f"{LONG}?ref=home") == (True, False)
 
 
 TITLE = "T" * 10**6

@@ -1,17 +1,17 @@
-"""The charts of the HTML report, as numbers that its template draws."""
+"""The charts of the HTML report, as rows with bars that its template draws."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from operator import add
 from typing import Any
 
 from dedup.report.counts import COUNTER_OF
 from dedup.report.report import Report
+from dedup.report.templating import cut_url
 from dedup.rule import Kind
-from dedup.units import shorten_number
 
 _BINS = 24
-# Of the labels below: how wide the plot is, a character on a phone, and the gap between two.
-_WIDTH, _CHARACTER, _GAP = 480, 10, 16
+_ROWS = 12
 # Without a ledger there are none, and they are not shown.
 _SELDOM = ("changed", "unchanged", "repeated")
 # The CSS class of each kind of verdict, in the order of bars.
@@ -38,16 +38,6 @@ def shares(report: Report) -> list[tuple[str, int, float]]:
     ]
 
 
-def charts(report: Report) -> dict[str, dict[str, Any]]:
-    """Return the charts by name, without those that there is nothing for."""
-    made = {
-        "distances": _distances(report),
-        "timeline": _timeline(report),
-        "lengths": _lengths(report),
-    }
-    return {name: chart for name, chart in made.items() if chart}
-
-
 def threshold_of(report: Report) -> float | None:
     """Return the greatest distance of a near-duplicate, ``None`` where it is not known."""
     distance = report.settings.get("DEDUP_MAX_DISTANCE")
@@ -59,89 +49,61 @@ def numbered(distances: Mapping[str, int]) -> dict[float, int]:
     return {float(distance): count for distance, count in distances.items()}
 
 
-def _distances(report: Report) -> dict[str, Any] | None:
+def distances(report: Report) -> tuple[list[dict[str, Any]], int | None]:
+    """Return how many pages are at which distance, *part* of them near-duplicates, the others kept.
+
+    And how many of the bars are within the threshold. Without pages, there are no bars.
+    """
     nearest = report.nearest_kept
     # Pages that were not looked at are taken to be like the sample.
     scale = nearest.pages / max(1, nearest.sample)
     kept = {at: round(scale * count) for at, count in numbered(nearest.distances).items()}
-    labels, (near, beyond), place = bin_distances(
+    labels, (near, beyond), within = bin_distances(
         numbered(report.distances),
         kept,
         upto=nearest.within if kept else 0,
         threshold=threshold_of(report),
     )
-    if not any(near) and not any(beyond):
-        return None
-    series = [("dropped", "legend_dropped", near), ("kept", "legend_kept", beyond)]
-    return _chart(labels, series, threshold=place)
+    bars = zip(labels, map(add, near, beyond), near, strict=True)
+    return _bars(bars) if any(near) or any(beyond) else [], within
 
 
-def _timeline(report: Report) -> dict[str, Any] | None:
-    buckets, width = report.timeline.buckets, report.timeline.pages_per_bucket
-    if not buckets:
-        return None
-    counts = dict(zip(report.timeline.kinds, zip(*buckets, strict=True), strict=True))
-    series = [
-        (name, name, counts[kind])
-        for kind, name in _CLASSES.items()
-        if kind in counts and (any(counts[kind]) or name not in _SELDOM)
+def tables(report: Report) -> list[tuple[str, str, list[dict[str, Any]], int]]:
+    """Return message, title of a column, bars and the number of all names: of hosts, and patterns.
+
+    Of each of the names with the most pages, *part* are duplicates.
+    """
+    hosts, patterns = report.hosts, report.url_patterns
+    # Where there is one host only, its name tells nothing.
+    only_host = hosts.largest[0].name if hosts.names == 1 else ""
+
+    def bars(counts: Report) -> list[dict[str, Any]]:
+        names = counts.largest[:_ROWS]
+        shown = (cut_url(each.name.removeprefix(only_host)) for each in names)
+        return _bars(
+            (name, each.pages, each.duplicates) for name, each in zip(shown, names, strict=True)
+        )
+
+    return [
+        ("hosts", "host", [] if only_host else bars(hosts), hosts.names),
+        ("url_patterns", "url_pattern", bars(patterns), patterns.names),
     ]
-    labels = [f"{width * number:,}" for number in range(len(buckets))]
-    # Round numbers, where they belong.
-    steps = axis_steps(width * len(buckets))
-    ticks = [(step / width / len(buckets), f"{step:,}") for step in steps]
-    return _chart(labels, series, [tick for tick in ticks if tick[0] <= 1])
 
 
-def _lengths(report: Report) -> dict[str, Any] | None:
-    lengths = report.lengths
-    if not lengths:
-        return None
-    series = [("kept", "legend_new", [bucket.kept for bucket in lengths])]
-    if lengths[0].duplicates is not None:
-        series.append(("duplicates", "legend_duplicates", [each.duplicates for each in lengths]))
-    return _chart([shorten_number(bucket["from"]) for bucket in lengths], series)
-
-
-def _chart(
-    labels: Sequence[str],
-    series: Sequence[tuple[str, str, Sequence[float]]],
-    ticks: Sequence[tuple[float, str]] | None = None,
-    threshold: int | None = None,
-) -> dict[str, Any]:
-    """Return stacked bars over *labels*: *series* are CSS classes, messages, and their numbers.
-
-    *ticks* are places from 0 to 1 with texts below the bars: by default as many labels as there is
-    room for. A line behind the first *threshold* bars parts them from the others.
-    """
-    if ticks is None:
-        widest = max(map(len, labels)) * _CHARACTER + _GAP
-        every = math.ceil(len(labels) * widest / _WIDTH)
-        ticks = [
-            ((place + 0.5) / len(labels), labels[place]) for place in range(0, len(labels), every)
-        ]
-    values = [numbers for *_, numbers in series]
-    rows = zip(labels, *values, strict=True)
-    return {
-        "labels": labels,
-        "series": series,
-        "ticks": ticks,
-        "steps": axis_steps(max(map(sum, zip(*values, strict=True)))),
-        "threshold": threshold,
-        "rows": [row for row in rows if any(row[1:])],
-    }
-
-
-def axis_steps(highest: float) -> list[int]:
-    """Return some round whole numbers from 0 to *highest* or just beyond.
-
-    >>> axis_steps(35), axis_steps(2)
-    ([0, 10, 20, 30, 40], [0, 1, 2])
-    """
-    least = max(1.0, highest / 5)
-    power = 10 ** math.floor(math.log10(least))
-    step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
-    return [step * place for place in range(math.ceil(highest / step) + 1)]
+def _bars(counts: Iterable[tuple[str, float, float]]) -> list[dict[str, Any]]:
+    """Return bars for names with a *total* of which a *part* has another colour: in percent."""
+    rows = list(counts)
+    most = max((total for _, total, _ in rows), default=1)
+    return [
+        {
+            "name": name,
+            "total": total,
+            "part": part,
+            "width": 100 * total / most,
+            "percent": 100 * part / (total or 1),
+        }
+        for name, total, part in rows
+    ]
 
 
 def _step_of(distances: Collection[float], highest: float) -> float:

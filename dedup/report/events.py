@@ -1,24 +1,20 @@
 """What became of the pages of a crawl, as rows of a temporary table: figures are queries."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from dedup.atomic_file import replacing
 from dedup.limits import shorten
 from dedup.lost_text import Sequences
 from dedup.page import Page
 from dedup.report.item_differences import Differences
-from dedup.report.url_pattern import url_pattern, without_version
+from dedup.report.url_pattern import url_pattern
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
 from dedup.text import from_utf8, readable_url, to_utf8
 
-_BUCKETS = 60
-_NAMES_SHOWN, _HOSTS_SHOWN = 50, 1000
+_NAMES_SHOWN = 50
 _REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
 _COPIES_SHOWN = 20
 _FIELDS_SHOWN = 10
@@ -26,8 +22,7 @@ _LONGEST_TITLE = 200
 
 # Of each table, those with texts come first.
 _COLUMNS = {
-    "pages": "kind, url, original, preferred, host, pattern, versions_of, name, distance, tokens, "
-    "title, headline",
+    "pages": "kind, url, original, preferred, host, pattern, name, distance, title, headline",
     "differences": "url, original, field, one, other, page",
     "bulk.stored": "url, sequences",
     "bulk.judged": "page, sequences",
@@ -94,7 +89,6 @@ class PageEvents:
     def _database(self) -> sqlite3.Connection:
         database = sqlite3.connect("", isolation_level=None)
         database.text_factory = from_utf8
-        database.create_function("bits", 1, int.bit_length)
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("ATTACH '' AS bulk")
         database.execute("PRAGMA bulk.journal_mode = OFF")
@@ -142,11 +136,10 @@ class PageEvents:
         title = page.title if page else None
         texts = (
             verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
-            url_pattern(url), without_version(url),
-            shorten(title, _LONGEST_TITLE) if title else None,
+            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
         number = self._insert(
-            "pages", texts, verdict.distance, page.record.tokens if page else None,
+            "pages", texts, verdict.distance,
             evidence.title or None if evidence else None,
             evidence.headline or None if evidence else None,
         )  # fmt: skip
@@ -165,13 +158,8 @@ class PageEvents:
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
-        [[pages]] = self._rows("SELECT count(*) FROM pages")
         [[preferred]] = self._rows("SELECT count(preferred) FROM pages")
         [[groups]] = self._rows(f"SELECT count(DISTINCT original) FROM pages WHERE {_COPY}")
-        by_host = self._rows(
-            f"SELECT host, count(*) FROM pages WHERE {_DUPLICATE} GROUP BY 1 "
-            f"ORDER BY 2 DESC, min(number) LIMIT {_HOSTS_SHOWN}"
-        )
         [[compared, different]] = self._rows(
             f"SELECT count(*), coalesce(sum({_RETITLED}), 0) FROM pages AS copy JOIN {_KEPT} "
             f"WHERE copy.{_DUPLICATE} AND coalesce(copy.title, copy.headline) IS NOT NULL "
@@ -180,16 +168,11 @@ class PageEvents:
         return {
             "preferred": {"duplicates": preferred, "first": self._preferred()},
             "revisits": {kind: self._revisits(kind) for kind in (Kind.UNCHANGED, Kind.CHANGED)},
-            "timeline": self._timeline(pages),
-            "lengths": self._lengths(),
             "groups": groups,
             "largest_groups": self._groups(),
-            "duplicates_by_host": dict(by_host),
-            "hosts": self._names("host", _DUPLICATE),
-            "url_patterns": self._names("pattern", _DUPLICATE),
-            "near_patterns": self._names("pattern", "kind = 'near-duplicate'"),
+            "hosts": self._names("host"),
+            "url_patterns": self._names("pattern"),
             "titles": {"compared": compared, "different": different},
-            "versions": self._versions(),
             "item_differences": self._item_differences(),
         }
 
@@ -206,16 +189,6 @@ class PageEvents:
     def _revisits(self, kind: str) -> list[dict[str, Any]]:
         query = f"SELECT url, distance FROM pages WHERE kind = ? LIMIT {_REVISITS_SHOWN}"
         return [{"url": url, "distance": at} for url, at in self._rows(query, kind)]
-
-    def _versions(self) -> dict[str, int]:
-        """Return how many pages there are in versions side by side, in how many, and the drops."""
-        [row] = self._rows(
-            "SELECT count(*), coalesce(sum(urls), 0), coalesce(sum(dropped), 0) FROM ("
-            "SELECT count(DISTINCT url) AS urls, "
-            f"count(DISTINCT CASE WHEN {_DUPLICATE} THEN url END) AS dropped FROM pages "
-            "WHERE versions_of IS NOT NULL GROUP BY versions_of) WHERE urls > 1"
-        )
-        return dict(zip(("pages", "versions", "dropped"), row, strict=True))
 
     def _item_differences(self) -> dict[str, Any] | None:
         rows = self._rows(
@@ -243,34 +216,10 @@ class PageEvents:
             "original": original,
         }
 
-    def _timeline(self, pages: int) -> dict[str, Any]:
-        width = 1
-        while width * _BUCKETS < pages:
-            width *= 2
-        kinds = [kind.value for kind in Kind]
-        buckets = [[0] * len(kinds) for _ in range(-(-pages // width))]
-        query = "SELECT (number - 1) / ?, kind, count(*) FROM pages GROUP BY 1, 2"
-        for bucket, kind, count in self._rows(query, width):
-            buckets[bucket][kinds.index(kind)] = count
-        return {"kinds": kinds, "pages_per_bucket": width, "buckets": buckets}
-
-    def _lengths(self) -> list[dict[str, Any]]:
-        """Return how many pages have how many tokens; each bucket is as wide as all before it."""
+    def _names(self, column: str) -> dict[str, Any]:
+        """Return the hosts or URL patterns with the most pages, and how many are duplicates."""
         rows = self._rows(
-            f"SELECT bits(tokens), sum(NOT {_DUPLICATE}), sum({_DUPLICATE}) FROM pages "
-            "WHERE tokens IS NOT NULL AND kind NOT IN ('skipped', 'repeated') GROUP BY 1"
-        )
-        counts = {bits: numbers for bits, *numbers in rows}
-        return [
-            dict(zip(("from", "to", "kept", "duplicates"), numbers, strict=True))
-            for bits in range(max(counts, default=-1) + 1)
-            for numbers in [((1 << bits) >> 1, max(0, (1 << bits) - 1), *counts.get(bits, (0, 0)))]
-        ]
-
-    def _names(self, column: str, counted: str) -> dict[str, Any]:
-        """Return the hosts or URL patterns with the most pages, and what is *counted* of these."""
-        rows = self._rows(
-            f"SELECT {column}, count(*), sum({counted}) FROM pages WHERE kind <> 'skipped' "
+            f"SELECT {column}, count(*), sum({_DUPLICATE}) FROM pages WHERE kind <> 'skipped' "
             f"GROUP BY 1 ORDER BY 2 DESC, min(number) LIMIT {_NAMES_SHOWN}"
         )
         names = f"SELECT count(DISTINCT {column}) FROM pages WHERE kind <> 'skipped'"
@@ -312,18 +261,3 @@ class PageEvents:
             f"ORDER BY place > {_COPIES_SHOWN}, size DESC, age, place"
         )
         return (Copy(*row) for row in self.query(query))
-
-    def write_copies(self, path: Path) -> Path | None:
-        """Write all duplicates as lines of JSON; return *path*, ``None`` if there are none.
-
-        Raises OSError.
-        """
-        copies = self.copies()
-        first = next(copies, None)
-        if first is None:
-            return None
-        with replacing(path) as file:
-            for copy in (first, *copies):
-                line = {"original": copy.original, **copy.as_json()}
-                file.write(json.dumps(line).encode() + b"\n")
-        return path

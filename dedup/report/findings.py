@@ -20,7 +20,6 @@ _FEW = 5
 _SECONDS_WAITED = 1.0
 # In a shorter crawl, one page in twenty waits for the workers to start.
 _LEAST_TIMED = 200
-_SHARE_OF_ONE_PATTERN = 0.9
 _SHARE_OF_WEAK_PAGES = 0.05
 _SHARE_OF_OTHER_TITLES = 0.05
 _SHARE_OF_ONE_TEXT = 0.05
@@ -134,20 +133,8 @@ def _no_valley(report: Report) -> Finding | None:
     estimate = round(scale * beyond)
     if min(below, beyond) < _FEW or 4 * min(below, estimate) < max(below, estimate):
         return None
-    # Never a higher one: that would drop more.
-    valley = _valley(distances, threshold - width, below)
-    setting = 'DEDUP_ACTION = "mark"' if valley is None else f"DEDUP_MAX_DISTANCE = {valley}"
+    setting = 'DEDUP_ACTION = "mark"'
     return Finding("no_valley", (f"{threshold:g}", below, estimate), setting, "near-misses")
-
-
-def _valley(distances: Mapping[float, int], upto: float, beyond: int) -> int | None:
-    if any(distance != int(distance) for distance in distances):
-        return None
-    for distance in sorted(range(1, int(upto) + 1), key=lambda d: (distances.get(d, 0), -d))[:1]:
-        before = max(distances.get(nearer, 0) for nearer in range(distance))
-        if 4 * distances.get(distance, 0) <= min(before, beyond):
-            return distance
-    return None
 
 
 def _weak(report: Report) -> Finding | None:
@@ -157,28 +144,13 @@ def _weak(report: Report) -> Finding | None:
     return Finding("weak", (weak, judged), 'DEDUP_ITEM_FIELD = "text"', "evidence")
 
 
-def _second_opinion(report: Report) -> Finding | None:
-    said = report.second_opinion
-    if said is None or said.near < _FEW:
-        return None
-    values = said.near, said.compared, said.method
-    setting = f'DEDUP_METHOD = "{said.method}"'
-    if _chosen_method(report).get("simplify_chinese"):
-        setting = f'DEDUP_METHOD = {{"name": "{said.method}", "simplify_chinese": True}}'
-    return Finding("second_opinion", values, setting, "near-misses")
-
-
 def _chinese_scripts(report: Report) -> Finding | None:
-    """Find pages in both scripts, where copies are missed, or nobody can know without OpenCC."""
+    """Find pages in both scripts: versions of one page never match, unless one is simplified."""
     found = report.chinese_scripts
     if found is None or min(found.traditional, found.simplified) < _FEW:
         return None
-    if found.near is not None and found.near < _FEW:
-        return None
-    name = "scripts_without_opencc" if found.near is None else "scripts"
-    values = found.traditional, found.simplified, found.near
     setting = f"DEDUP_METHOD = {_chosen_method(report) | {'simplify_chinese': True}}"
-    return Finding(name, values, setting, "near-misses")
+    return Finding("scripts", (found.traditional, found.simplified), setting, "near-misses")
 
 
 def _chosen_method(report: Report) -> dict[str, Any]:
@@ -188,12 +160,12 @@ def _chosen_method(report: Report) -> dict[str, Any]:
 
 def _url_parts(report: Report) -> Finding | None:
     advice = report.url_advice
-    denied = [item.deny for item in advice.advice if item.deny] if advice else []
-    if advice is None or not denied:
+    if advice is None or not advice.advice:
         return None
-    rules = ", ".join(map(repr, denied[:_FEW]))
-    setting = f"LinkExtractor(deny=[{rules}{', ...' if len(denied) > _FEW else ''}])"
-    return Finding("url_parts", (len(denied), advice.denied, advice.pages), setting, "advice")
+    # It learns nothing of folders and hosts.
+    can_learn = any(item.kind not in ("value", "host") for item in advice.advice)
+    setting = "DEDUP_SKIP_URLS = True" if can_learn else ""
+    return Finding("url_parts", (len(advice.advice),), setting, "advice")
 
 
 def _waiting(report: Report) -> Finding | None:
@@ -206,19 +178,6 @@ def _waiting(report: Report) -> Finding | None:
     more = workers + 1 if isinstance(workers, int) else 2
     setting = f"DEDUP_WORKERS = {more}"
     return Finding("waiting", (format_seconds(waiting.p95),), setting, "stages")
-
-
-def _one_pattern(report: Report) -> Finding | None:
-    near = report.pages.near_duplicates
-    if near < 4 * _FEW or report.near_patterns.names < 2:
-        return None
-    most = max(report.near_patterns.largest, key=lambda name: name.duplicates)
-    is_one = most.duplicates >= _SHARE_OF_ONE_PATTERN * near
-    if not is_one or 2 * most.pages > report.pages.judged:
-        return None
-    values = most.duplicates, near, printable(cut_url(most.name), _LONGEST_URL)
-    setting = 'def folder(url):\n    return "/".join(url.split("/")[:4])\n\nDEDUP_SCOPE = folder'
-    return Finding("one_pattern", values, setting, "url_patterns")
 
 
 def _copies_only(report: Report) -> Finding | None:
@@ -267,8 +226,6 @@ _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _no_valley,
     _weak,
     _copies_only,
-    _one_pattern,
-    _second_opinion,
     _chinese_scripts,
     _url_parts,
     _preferred,

@@ -10,7 +10,9 @@ from typing import Any
 
 from filelock import FileLock
 
+from dedup.atomic_file import replacing
 from dedup.report import templating
+from dedup.report.events import Copy
 from dedup.report.report import Report
 
 INDEX = "index.html"
@@ -45,6 +47,17 @@ def write_json(report: Report, folder: Path) -> Path:
             path.unlink(missing_ok=True)
             raise
         break
+    return path
+
+
+def write_copies(copies: Iterator[Copy], path: Path) -> Path | None:
+    """Write *copies* as lines of JSON; return *path*, ``None`` without any. Raises OSError."""
+    first = next(copies, None)
+    if first is None:
+        return None
+    with replacing(path) as file:
+        for copy in (first, *copies):
+            file.write(json.dumps({"original": copy.original, **copy.as_json()}).encode() + b"\n")
     return path
 
 

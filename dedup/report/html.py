@@ -9,7 +9,7 @@ from dedup.diff import word_diff
 from dedup.limits import shorten
 from dedup.lost_text import LostText
 from dedup.report import templating
-from dedup.report.charts import charts, shares, threshold_of
+from dedup.report.charts import distances, shares, tables, threshold_of
 from dedup.report.events import Copy
 from dedup.report.findings import findings
 from dedup.report.report import Report
@@ -18,7 +18,6 @@ from dedup.text import printable
 
 _BYTES = 1_900_000
 _BYTES_OF_A_COPY = 500  # without its URL and its title
-_ROWS = 12
 _LONGEST_TITLE = 200
 _BYTES_OF_DIFFS = 900_000
 _SECONDS_OF_DIFFS = 4.0
@@ -110,7 +109,7 @@ def as_html(
         )
         for page in (text.lossiest if text else ())
     ]
-    messages = templating.messages().items()
+    messages, (bars, within) = templating.messages().items(), distances(report)
     return templating.render(
         "report.html",
         {
@@ -122,8 +121,9 @@ def as_html(
             "title": f"{report.spider} {report.started[:10]}",
             "restore": _restore(report),
             "shares": shares(report),
-            "charts": charts(report),
-            "tables": _tables(report),
+            "distances": bars,
+            "within": within,
+            "tables": tables(report),
             "groups": groups,
             "left_out": left_out,
             "copies_in": copies_in,
@@ -186,28 +186,3 @@ def _restore(report: Report) -> str:
     is_file = ledger and "://" not in str(ledger)
     known = f" --ledger {ledger}" if is_file else ""
     return f"dedup restore {dropped}{known} >> restored.jsonl"
-
-
-def _tables(report: Report) -> list[tuple[str, str, list[dict[str, Any]], int]]:
-    hosts, patterns = report.hosts, report.url_patterns
-    # Where there is one host only, its name tells nothing.
-    only_host = hosts.largest[0].name if hosts.names == 1 else ""
-    return [
-        ("hosts", "host", [] if only_host else _bars(hosts), hosts.names),
-        ("url_patterns", "url_pattern", _bars(patterns, only_host), patterns.names),
-    ]
-
-
-def _bars(counts: Report, prefix: str = "") -> list[dict[str, Any]]:
-    """Return the names with the most pages, without their common *prefix*, and bars in percent."""
-    names = counts.largest[:_ROWS]
-    most = max((name.pages for name in names), default=1)
-    return [
-        {
-            **name,
-            "name": templating.cut_url(name.name.removeprefix(prefix)),
-            "width": 100 * name.pages / most,
-            "percent": 100 * name.duplicates / name.pages,
-        }
-        for name in names
-    ]

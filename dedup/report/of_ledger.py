@@ -6,7 +6,6 @@ from heapq import merge
 from typing import Any
 
 from dedup.detector import Detector
-from dedup.evidence import Evidence
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
@@ -18,7 +17,6 @@ from dedup.stores import finished
 from dedup.stores.base import Crawl
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage, StoreOfReader
-from dedup.url_advice import Content, Contents
 
 
 def report_of_ledger(ledger: LedgerReader, run: int | None = None) -> tuple[Report, PageEvents]:
@@ -47,40 +45,34 @@ def _report_of_pages(
     ledger: LedgerReader, run: int | None, chosen: list[Crawl]
 ) -> tuple[Report, PageEvents]:
     method = ledger.method
-    # Pages that were not compared are not in the ledger.
-    contents = Contents(method, is_whole=False)
-    summary = Summary(Counters(), _settings_of(ledger), contents=contents)
+    # Of URL advice it has nothing: pages that were not compared are not in the ledger.
+    summary = Summary(Counters(), _settings_of(ledger))
     started = ended = min(crawl.started for crawl in chosen)
     numbers = {crawl.id for crawl in chosen}
-    rule = ledger.rule
     pages: Iterator[StoredPage | StoredMatch] = ledger.pages(ended=True)
     for met in merge(pages, ledger.matches(run), key=_time_of):
         if isinstance(met, StoredMatch):
             verdict = Verdict(Kind(met.kind), "", met.original, met.distance)
-            summary.record(verdict, met.duplicate, 0, content=_content_of(met))
+            summary.record(verdict, met.duplicate, 0)
         elif run is None or met.crawl in numbers:
             record, is_past = met.record, met.ended or method is None
             verdict = Verdict(Kind.CHANGED if met.is_change else Kind.NEW, "")
             page = Page(PageRecord(tokens=record.tokens, sketch=None if is_past else record.sketch))
-            content = _content_of_page(met, rule.min_tokens)
-            summary.record(verdict, record.key, 0, page, record.scope, content=content)
+            summary.record(verdict, record.key, 0, page, record.scope)
         else:
             continue
         ended = max(ended, _time_of(met))
     detector = None
     if method:
-        detector = Detector(method, rule, store=StoreOfReader(ledger))
+        detector = Detector(method, ledger.rule, store=StoreOfReader(ledger))
         finished(detector.load())
     report = summary.finish(detector, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
-    # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
-    # which pages of several crawls came when.
     known = Report.of({
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(ended - started, 3),
+        # A ledger knows neither what was saved nor how fast a crawl was.
         "saved": None,
         "pages": {**report.pages, "per_second": None},
-        "timeline": {**report.timeline, "buckets": []},
-        "lengths": [{**bucket, "duplicates": None} for bucket in report.lengths],
     })  # fmt: skip
     return Report(report, **known), summary.events
 
@@ -102,23 +94,3 @@ def _settings_of(ledger: LedgerReader) -> dict[str, Any]:
 
 def _time_of(met: StoredPage | StoredMatch) -> float:
     return met.found if isinstance(met, StoredMatch) else met.stored
-
-
-def _content_of_page(page: StoredPage, min_tokens: int) -> Content:
-    """Return the content of a stored page.
-
-    A page whose main text is no evidence is near no other.
-    """
-    record = page.record
-    evidence = None if record.evidence is None else Evidence.from_bytes(record.evidence)
-    is_weak = evidence is not None and evidence.weakness is not None
-    sketch = None if is_weak or record.tokens < min_tokens else record.sketch
-    return Content(page.number, record.scope, sketch, is_past=page.ended is not None)
-
-
-def _content_of(match: StoredMatch) -> Content:
-    """Return the content of a duplicate: that of its original, or one near that."""
-    is_past = match.ended is not None
-    if match.kind == Kind.EXACT:
-        return Content(match.page, match.scope, is_past=is_past)
-    return Content(match.duplicate, match.scope, original=match.page, is_past=is_past)

@@ -9,9 +9,8 @@ _NEEDED = ("spider", "started", "seconds", "settings", "pages", "items", "groups
 # What the reports of older versions lack.
 _LATER = {
     "dropped_text": None, "objections": {}, "weak": {}, "item_differences": None,
-    "preferred": {"duplicates": 0, "first": []}, "second_opinion": None,
-    "near_patterns": {"names": 0, "largest": []}, "titles": None, "chinese_scripts": None,
-    "versions": {"pages": 0, "versions": 0, "dropped": 0}, "saved_requests": None,
+    "preferred": {"duplicates": 0, "first": []}, "titles": None, "chinese_scripts": None,
+    "saved_requests": None,
 }  # fmt: skip
 
 

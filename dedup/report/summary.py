@@ -12,7 +12,6 @@ from dedup.evidence import Evidence
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.record import PageRecord
 from dedup.report.counts import COUNTER_OF, Quantiles, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.item_differences import Differences
@@ -47,14 +46,15 @@ class Summary:
         texts: TextStore | None = None,
         contents: Contents | None = None,
         min_tokens: int = 20,
+        has_report: bool = True,
     ) -> None:
         """Start to count into *stats*.
 
         *settings* are shown in the report as they are; *drops*: duplicates are not stored. Without
         *losses*, the report has nothing of the text of dropped pages. *texts* is given the texts of
         pages; *contents* their contents, for URL advice: sketches of pages of fewer tokens than
-        *min_tokens* are not compared. Without it, nobody will see a report, but for the table in
-        the log: there is no advice, and no near misses are sought.
+        *min_tokens* are not compared. Without a report, nobody will see more than the table in the
+        log, and no near misses are sought.
         """
         self._stats = stats
         self.settings = settings
@@ -63,6 +63,7 @@ class Summary:
         self.texts = texts
         self.contents = contents
         self._min_tokens = min_tokens
+        self._has_report = has_report
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
@@ -99,14 +100,12 @@ class Summary:
         page: Page | None = None,
         scope: str = "",
         *,
-        content: Content | None = None,
         differences: Differences | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
-        *page* is what was read of it, *scope* where it is compared. *content* is for URL advice,
-        where *page* does not have it. *differences*: what the items of the page say, and those of
-        the page that it repeats do not.
+        *page* is what was read of it, *scope* where it is compared. *differences*: what the items
+        of the page say, and those of the page that it repeats do not.
         """
         with self._figures_only():
             self._count(verdict, size, page.evidence if page else None)
@@ -118,14 +117,14 @@ class Summary:
             self.events.add(verdict, url, page, sequences)
             if differences:
                 self.events.add_difference(differences, url, verdict.original)
-            if self.contents is None:
+            if self.contents is not None:
+                content = _content_of(verdict, page, scope, self._min_tokens)
+                self.contents.add(whole_url, content)
+            if page is None or not self._has_report:
                 return
-            if content is None:
-                content = _content_of(verdict, url, page, scope, self._min_tokens)
-            self.contents.add(whole_url, content)
-            if page is not None and verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self.kept.add(page.record.under(url, scope), verdict)
-            if page is not None and self.texts is not None:
+            if verdict.kind in (Kind.NEW, Kind.CHANGED):
+                self.kept.add(page.record.under(url, scope))
+            if self.texts is not None:
                 self.texts.record(verdict, url, page)
 
     def _count(self, verdict: Verdict, size: int, evidence: Evidence | None) -> None:
@@ -214,8 +213,8 @@ class Summary:
     def _gathered(self, detector: Detector | None) -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
-            "nearest_kept": _NOTHING_NEAR, "near_misses": [], "second_opinion": None,
-            "chinese_scripts": None, "url_advice": None, "dropped_text": None,
+            "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,
+            "url_advice": None, "dropped_text": None,
             **PageEvents().figures(),
         }  # fmt: skip
         with self._figures_only():
@@ -223,13 +222,11 @@ class Summary:
         if self.contents is not None:
             with self._figures_only():
                 figures["url_advice"] = self.contents.advice()
-            if detector is not None:
-                threshold = self.settings.get("DEDUP_MAX_DISTANCE")
-                with self._figures_only():
-                    figures |= self.kept.near_misses(detector, threshold)
-        if self.texts is not None and detector is not None:
+        if detector is not None and self._has_report:
+            threshold = self.settings.get("DEDUP_MAX_DISTANCE")
             with self._figures_only():
-                figures["second_opinion"] = self.kept.second_opinion(detector, self.texts)
+                figures |= self.kept.near_misses(detector, threshold)
+        if detector is not None and self.texts is not None:
             with self._figures_only():
                 figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
         if self.losses is not None and self.events.has_sequences:
@@ -254,25 +251,15 @@ class Summary:
             self.events.close()
 
 
-def _content_of(
-    verdict: Verdict, url: str, page: Page | None, scope: str, min_tokens: int
-) -> Content | None:
-    """Return the content of *url*, ``None`` if it was not compared.
-
-    Where its text is unknown, the verdict says whose text is equal, or near.
-    """
-    if verdict.kind is Kind.SKIPPED:
+def _content_of(verdict: Verdict, page: Page | None, scope: str, min_tokens: int) -> Content | None:
+    """Return the content of a page, ``None`` if it was not compared."""
+    if verdict.kind is Kind.SKIPPED or page is None or page.record.digest is None:
         return None
-    if page and (evidence := page.evidence) and evidence.weakness:
+    if (evidence := page.evidence) and evidence.weakness:
         # Its main text is no evidence: it is the same as what shows the same.
         return Content(evidence.view, scope)
-    record = page.record if page else PageRecord()
-    sketch = record.sketch if record.tokens >= min_tokens else None
-    if record.digest:
-        return Content(record.digest, scope, sketch)
-    if verdict.kind is Kind.NEAR:
-        return Content(url, scope, None, verdict.original)
-    return Content(verdict.original or url, scope, sketch)
+    record = page.record
+    return Content(record.digest, scope, record.sketch if record.tokens >= min_tokens else None)
 
 
 def _bound(value: Any) -> Any:

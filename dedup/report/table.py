@@ -60,9 +60,6 @@ def _page_rows(report: Report) -> Rows:
         yield "  new, though alike", f"{_share(alike, total)}: {_reasons(report.objections)}"
     if better := report.preferred.duplicates:
         yield "  not preferred", f"{_share(better, total)} with better URLs than is stored"
-    if (versions := report.versions).versions:
-        of_pages = f"{versions.versions:,} of {count_of(versions.pages, 'page')}"
-        yield "  versions", f"{of_pages}, {versions.dropped:,} of them duplicates"
     items = report["items"]
     others = (f"{items[name]:,} {name}" for name in ("marked", "unknown") if items[name])
     yield "items dropped", ", ".join((f"{items.dropped:,}", *others))

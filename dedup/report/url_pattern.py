@@ -35,20 +35,6 @@ def url_pattern(url: str) -> str:
     return f"{host(url)}/{'/'.join(parts)}{query}"
 
 
-def without_version(url: str) -> str | None:
-    """Return what the versions of a page share of their URLs; ``None`` if *url* names none.
-
-    >>> without_version("https://a.org/docs/v1.2/install?q"), without_version("https://a.org/docs/")
-    ('https://a.org/docs/{version}/install?q', None)
-    """
-    address, mark, query = url[:LONGEST_URL].partition("?")
-    *folders, last = address.split("/")
-    if not any(map(is_version, folders)):
-        return None
-    shared = ("{version}" if is_version(folder) else folder for folder in folders)
-    return "/".join((*shared, last)) + mark + query
-
-
 def _generalise(folder: str) -> str:
     if _NUMBER.fullmatch(folder):
         return "{n}"

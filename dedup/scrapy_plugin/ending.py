@@ -10,7 +10,7 @@ from scrapy.statscollectors import StatsCollector
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.findings import findings, is_alarm, lines_of
-from dedup.report.folder import INDEX, add_to_index, write_json
+from dedup.report.folder import INDEX, add_to_index, write_copies, write_json
 from dedup.report.html import as_html
 from dedup.report.losses import Losses
 from dedup.report.report import Report
@@ -41,6 +41,7 @@ def new_summary(settings: DedupSettings, stats: StatsCollector) -> Summary:
         texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
         contents=Contents(settings.method) if has_report else None,
         min_tokens=settings.min_tokens,
+        has_report=has_report,
     )
 
 
@@ -93,7 +94,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
             lines.append(f"The report: {printable(str(path), None)}")
             page, beside = path.with_suffix(".html"), None
             with step("the copies"):
-                beside = summary.events.write_copies(path.with_suffix(".copies.jsonl"))
+                beside = write_copies(summary.events.copies(), path.with_suffix(".copies.jsonl"))
             name = beside.name if beside else ""
             copies = summary.events.copies()
             write_html(page, as_html(report, texts.text, copies, copies_in=name, index=INDEX))

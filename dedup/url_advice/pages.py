@@ -1,7 +1,7 @@
 """The URLs of a crawl, and which of them have the same content."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from operator import itemgetter
 from typing import Any
@@ -31,7 +31,6 @@ class Pages:
         """Take pairs of a URL and its content, ``None`` if that is unknown; *near*: see `Near`."""
         self.urls: dict[Url, str] = {}
         self.contents: dict[Url, Hashable] = {}
-        self.by_host: dict[str, list[Url]] = defaultdict(list)
         self._near = near
         self._neighbours: dict[Hashable, set[Hashable]] = defaultdict(set)
         for text, content in sorted(pages, key=itemgetter(0)):
@@ -40,9 +39,7 @@ class Pages:
             # A URL that is written in two ways may have two contents.
             if content is None or self.contents.get(url, content) != content:
                 content = _Unknown()
-            if url not in self.urls:
-                self.urls[url] = text
-                self.by_host[url.host].append(url)
+            self.urls.setdefault(url, text)
             self.contents[url] = content
 
     def evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
@@ -72,10 +69,6 @@ class Pages:
         """Return whether two URLs have the same content, as far as they were compared."""
         a, b = self.contents[one], self.contents[other]
         return a == b or b in self.neighbours(a)
-
-    def is_in(self, content: Hashable, counts: Mapping[Hashable, int]) -> bool:
-        """Return whether *counts* has a content that is the same as *content*."""
-        return any(counts[near] > 0 for near in (content, *self.neighbours(content)))
 
     def neighbours(self, content: Hashable) -> Collection[Hashable]:
         return self._neighbours.get(content, ())

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from dedup.limits import LONGEST_URL, split_url
-from dedup.preference import is_version
 
 _INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
 _DEEPEST_SIBLINGS = 3
@@ -76,9 +75,6 @@ def parts_of(url: Url) -> Iterator[Part]:
             if len(family) > 1 and not any("," in name for name in family):
                 yield Part("parameters", host, ",".join(sorted(family)))
     *folders, last = url.path.split("/")
-    for place, folder in enumerate(folders[1:], 1):
-        if is_version(folder):
-            yield Part("version", host, "/".join([*folders[:place], "{version}", ""]))
     if not last and len(folders) > 1:
         yield Part("slash", host, "/")
     if _INDEX.fullmatch(last):
@@ -86,15 +82,11 @@ def parts_of(url: Url) -> Iterator[Part]:
 
 
 def without(url: Url, part: Part) -> Url:
-    """Return *url* without a *part* of `parts_of`, with a placeholder for a version."""
+    """Return *url* without a *part* of `parts_of`."""
     if part.kind == "slash":
         return url.with_path(url.path[:-1])
     if part.kind == "index":
         return url.with_path(url.path.removesuffix(part.name))
-    if part.kind == "version":
-        segments = url.path.split("/")
-        segments[part.name.count("/") - 1] = "{version}"
-        return url.with_path("/".join(segments))
     return url.without_parameters(frozenset(part.names))
 
 
@@ -109,21 +101,3 @@ def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:
         before = "/".join(segments[:place]) + "/"
         elsewhere = url.with_path(before + "\0" + "/".join(segments[place + 1 :]))
         yield Part("value", url.host, f"{before}{segment}/"), elsewhere
-
-
-_DENY = {
-    "parameter": r"^https?://{host}/[^#]*[?&]{names}(?:[=&#]|$)",
-    "parameters": r"^https?://{host}/[^#]*[?&](?:{names})(?:[=&#]|$)",
-    "slash": r"^https?://{host}/[^?#]+/(?:[?#]|$)",
-    "index": r"^https?://{host}/(?:[^?#]*/)?{names}(?:[?#]|$)",
-    "value": r"^https?://{host}{names}",
-    "host": r"^{names}(?:[/?#]|$)",
-}
-
-
-def deny_rule(part: Part) -> str | None:
-    """Return the regular expression that bars the URLs with *part*, ``None`` if there is none."""
-    if part.kind not in _DENY:
-        return None
-    names = "|".join(map(re.escape, part.names))
-    return _DENY[part.kind].replace("{host}", re.escape(part.host)).replace("{names}", names)

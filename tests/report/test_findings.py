@@ -49,11 +49,6 @@ def waiting(seconds, workers=2, pages=1000):
     }
 
 
-def patterns(*counts):
-    counted = names(len(counts), *((f"a.example/{n}/*", *c) for n, c in enumerate(counts)))
-    return {"pages": PAGES, "near_patterns": counted, "url_patterns": counted}
-
-
 SHOP = [
     (f"http://a.example/{n}{query}", n if query in ("", "?ref=home") else query)
     for n in range(9)
@@ -135,12 +130,6 @@ FOUND = {
         "evidence",
         [{"pages": PAGES, "weak": {"links": 49}}, {"weak": {"little": 4}}],
     ),
-    "one_pattern": (
-        patterns((100, 95), (800, 5)),
-        None,
-        "url_patterns",
-        [patterns((100, 60), (900, 40)), patterns((900, 95), (1, 0)), patterns((100, 100))],
-    ),
     "copies_only": (
         {"url_patterns": names(2, ("a.example/*", 50, 5), ("a.example/print/*.html", 5, 5))},
         "LinkExtractor(deny=['^https?://a\\\\.example/print/[^/?]*\\\\.html$'])",
@@ -151,35 +140,15 @@ FOUND = {
             {"url_patterns": names(1, ("a.example/print/*?page", 5, 5))},
         ],
     ),
-    "second_opinion": (
-        {"second_opinion": {"method": "verified", "compared": 40, "near": 20}},
-        'DEDUP_METHOD = "verified"',
-        "near-misses",
-        [
-            {"second_opinion": {"method": "verified", "compared": 40, "near": 4}},
-            {"second_opinion": None},
-        ],
-    ),
     "scripts": (
-        {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": 60}},
+        {"chinese_scripts": {"simplified": 90, "traditional": 80}},
         "DEDUP_METHOD = {'name': 'simhash', 'simplify_chinese': True}",
         "near-misses",
-        [
-            {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": 4}},
-            {"chinese_scripts": {"simplified": 90, "traditional": 4, "near": 8}},
-            {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": None}},
-            {"chinese_scripts": None},
-        ],
-    ),
-    "scripts_without_opencc": (
-        {"chinese_scripts": {"simplified": 90, "traditional": 80, "near": None}},
-        "DEDUP_METHOD = {'name': 'simhash', 'simplify_chinese': True}",
-        "near-misses",
-        [{"chinese_scripts": {"simplified": 4, "traditional": 80, "near": None}}],
+        [{"chinese_scripts": {"simplified": 90, "traditional": 4}}, {"chinese_scripts": None}],
     ),
     "url_parts": (
         {"url_advice": url_advice(SHOP)},
-        None,
+        "DEDUP_SKIP_URLS = True",
         "advice",
         [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
     ),
@@ -240,11 +209,10 @@ def test_an_empty_crawl_has_no_findings():
     assert 'id="findings"' not in as_html(EMPTY, no_text, ())
 
 
-def test_a_valley_below_the_threshold_is_the_setting():
-    report = changed(EMPTY, **distances({0: 50, 1: 2, 2: 30, 3: 20}, {4: 15}))
-    assert findings(report)[0].setting == "DEDUP_MAX_DISTANCE = 1"
-    shares = distances({0.1: 50, 0.2: 1, 0.38: 30}, {0.42: 30}, threshold=0.4)
-    assert findings(changed(EMPTY, **shares))[0].setting == 'DEDUP_ACTION = "mark"'
+def test_of_folders_and_hosts_no_crawl_learns():
+    pages = [(f"http://{host}.example/{n}", n) for n in range(9) for host in "ab"]
+    [found] = findings(changed(EMPTY, url_advice=url_advice(pages)))
+    assert (found.name, found.setting) == ("url_parts", "")
 
 
 def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_terminal():
@@ -258,10 +226,3 @@ def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_ter
     assert lines[0].endswith('leave it out. Try DEDUP_IGNORE_FIELDS = ["views"]')
     assert all(line.isprintable() for line in lines)
     assert "1,000" not in lines[0]
-
-
-def test_a_crawl_that_simplifies_chinese_is_told_to_go_on_with_that():
-    settings = {"DEDUP_METHOD": {"name": "simhash", "width": 2, "simplify_chinese": True}}
-    has, *_ = FOUND["second_opinion"]
-    [found] = findings(changed(EMPTY, settings=settings, **has))
-    assert found.setting == 'DEDUP_METHOD = {"name": "verified", "simplify_chinese": True}'

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -150,7 +150,7 @@ def test_figures_are_those_of_the_crawl(browser, report):
     pages = made.pages
     counts = (pages.judged, pages.new, pages.exact_duplicates, pages.near_duplicates, 0)
     assert figures[:5] == list(map(str, counts))
-    assert len(browser.find_elements("css selector", ".chart svg rect")) > 10
+    assert len(browser.find_elements("css selector", "#distances tbody tr")) > 10
     assert made.distances
     assert made.nearest_kept.distances
 
@@ -255,14 +255,11 @@ def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, op
     assert texts_of(browser, ".diff ins") == ["车站", "2.17"]
 
 
-@pytest.mark.slow
-def test_advice_is_given_with_its_rules(browser, report):
-    show(browser, report[1])
-    advice = browser.find_element("id", "advice").text
-    assert "Query parameter print" in advice
+def test_advice_is_given(report):
+    html = report[1].read_text("utf-8")
+    advice = html.partition('id="advice"')[2].partition("</section>")[0]
+    assert ">Query parameter<" in advice
     assert "Equal content in 40 of 40 cases" in advice
-    (deny,) = json.loads(browser.find_element("id", "rules-deny").text)
-    assert re.search(deny, "http://a.example/v1/3.html?print=1")
 
 
 @pytest.mark.slow
@@ -333,11 +330,11 @@ def test_every_documented_reason_has_a_text_of_its_own():
 def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
     show(browser, report[1])
     browser.find_element("css selector", ".copy .compare").click()
-    for selector in ("button", "input", "nav", "a", "svg", "table"):
+    for selector in ("button", "input", "nav", "a", "table"):
         assert browser.find_elements("css selector", selector)
     nameless = [
         element.get_attribute("outerHTML")[:100]
-        for element in browser.find_elements("css selector", "button, input, nav, svg, a, summary")
+        for element in browser.find_elements("css selector", "button, input, nav, a, summary")
         if element.is_displayed() and not element.accessible_name
     ]
     assert nameless == []
@@ -401,14 +398,12 @@ def hostile_report(texts):
         agreed=9,
         alone=1,
         confidence=0.95,
-        is_advised=True,
         examples=((urls[0], urls[3]),),
         counterexamples=((urls[1], urls[2]),),
-        deny=HOSTILE[1],
     )
     advice = {
         **report.url_advice,
-        "advice": [asdict(evil), asdict(replace(evil, is_advised=False))],
+        "advice": [asdict(evil)],
     }
     near_misses = [miss(urls[0], urls[3], 4)]
     hostile = changed(report, near_misses=near_misses, url_advice=advice)

@@ -16,7 +16,6 @@ from dedup.record import PageRecord
 from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
-from dedup.url_advice import Contents
 
 
 def test_verdicts_are_counted_in_the_stats(summary, stats):
@@ -36,29 +35,14 @@ def test_verdicts_are_counted_in_the_stats(summary, stats):
     }
 
 
-def test_versions_of_one_page_are_counted(summary, detector):
-    summary.record(new(), "http://a/1.0/x?q", 1)
-    summary.record(exact("http://a/1.0/x?q"), "http://a/2.0/x?q", 1)
-    summary.record(new(), "http://a/latest/x?q", 1)
-    summary.record(new(), "http://a/latest/x?other", 1)
-    summary.record(new(), "http://a/2024/x?q", 1)
-    report = summary.finish(detector)
-    assert report.versions == {"pages": 1, "versions": 3, "dropped": 1}
-    assert "  versions            3 of 1 page, 1 of them duplicates" in as_text(report)
-    assert "versions" not in as_text(Report({**report, "versions": Report(versions=0)}))
-
-
 def test_the_report_of_an_empty_crawl_has_nothing_but_zeros(summary, detector):
     report = summary.finish(detector, spider="mine")
     assert datetime.fromisoformat(report.started).utcoffset() is not None
     assert 0 <= report.pop("seconds") < 5
     assert report.index == {"pages": 0, "bytes": detector.nbytes}
-    assert report.timeline == {
-        "kinds": [kind.value for kind in Kind], "pages_per_bucket": 1, "buckets": [],
-    }  # fmt: skip
     assert report.nearest_kept == {"sample": 0, "pages": 0, "within": 16, "distances": {}}
     assert (report.spider, report.settings) == ("mine", SETTINGS)
-    told = {"started", "index", "timeline", "nearest_kept", "spider", "settings"}
+    told = {"started", "index", "nearest_kept", "spider", "settings"}
 
     def is_empty(value):
         return not value or (isinstance(value, dict) and all(map(is_empty, value.values())))
@@ -130,12 +114,11 @@ def test_no_more_than_1000_changed_pages_are_named(summary, detector):
 
 def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
     tables = []
-    for contents in (None, Contents()):
-        with closing(Summary(stats, SETTINGS, contents=contents)) as summary:
+    for has_report in (False, True):
+        with closing(Summary(stats, SETTINGS, has_report=has_report)) as summary:
             judged(summary, detector, article(1), article(1), article(2))
             report = summary.finish(detector)
-        assert (report.url_advice is None) == (contents is None)
-        assert (report.nearest_kept.sample > 0) == (contents is not None)
+        assert (report.nearest_kept.sample > 0) == has_report
         tables.append(as_text(report).partition("group")[2])
         detector, stats = Detector(SimHash()), Counters()
     assert tables[0] == tables[1]
@@ -143,7 +126,7 @@ def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
 
 @pytest.mark.slow
 def test_a_page_takes_no_memory(stats):
-    summary = Summary(stats, SETTINGS)
+    summary = Summary(stats, SETTINGS, has_report=False)
 
     def record(numbers):
         for number in numbers:

@@ -514,7 +514,6 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     [group] = report["largest_groups"]
     assert group["original"] == f"{url}/original"
     assert [copy["url"] for copy in group["first"]] == [f"{url}/copy"]
-    assert report["duplicates_by_host"] == {url.removeprefix("http://"): 1}
     assert report["saved"]["bytes"] == len(COPY)
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     assert re.search(rf"group of 2 +{url}/original", result.table)
