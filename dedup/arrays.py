@@ -156,20 +156,6 @@ class Packed(Sequence[bytes]):
             raise ValueError(f"not all of {self._size} have {size} bytes")
         return np.frombuffer(self._data, np.uint8).reshape(self._size, size)
 
-    @property
-    def octets(self) -> Array:
-        """The bytes of all, one after the other, uint8; nothing can be added while it is used."""
-        return np.frombuffer(self._data, np.uint8)
-
-    def where(self, which: Array) -> "Packed":
-        """Return those for which *which*, shape (n,), is true."""
-        lengths = self.lengths()
-        if self._ends is None:
-            octets = self.rows(self._width)[which]
-        else:
-            octets = self.octets[np.repeat(which, lengths)]
-        return Packed.of(octets.tobytes(), lengths[which])
-
     def __iter__(self) -> Iterator[bytes]:
         """Yield the strings that are present when the iteration starts."""
         data, ends = bytes(self._data), self._ends

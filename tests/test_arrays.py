@@ -57,18 +57,6 @@ def of(values):
     return Packed.of(b"".join(values), lengths_of(values))
 
 
-@given(STRINGS, st.sets(st.integers(0, 7)))
-def test_a_part_of_it_has_what_was_chosen(values, places):
-    packed = of(values)
-    assert list(packed) == values
-    which = np.array([place in places for place in range(len(values))], np.bool_)
-    part = packed.where(which)
-    assert list(part) == [value for place, value in enumerate(values) if place in places]
-    part.extend([b"another"])
-    assert part[len(part) - 1] == b"another"
-    assert list(packed) == values
-
-
 @given(STRINGS)
 def test_its_strings_are_rows_if_all_have_that_size(values):
     for size in (0, 1, 2):

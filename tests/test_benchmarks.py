@@ -28,10 +28,8 @@ TINY = {
     "ledger": ["", "--sizes", "300"],
     "load": ["--pages", "60"],
     "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
-    "planted": [PAGES, "--copies", "2"],
     "saved_fetches": ["--pages", "12", "--orders", "1"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
-    "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
     "spark": ["--fingerprints", "300", "--memory", "1g", "--master", "local[1]"],
 }
 """Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""

@@ -1,14 +1,12 @@
 """A view that is loaded knows what one knows that was told of each page."""
 
-from contextlib import closing
-from itertools import count
 from math import inf
 
 import pytest
 from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import batch_of, claim, joined, pieces, publish
+from ledgers import batch_of
 from texts import ENGLISH, article, replaced
 
 from dedup.evidence import Evidence
@@ -16,7 +14,6 @@ from dedup.methods import METHODS
 from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, unpack_items
 from dedup.rule import Rule
 from dedup.scopes import Scope
-from dedup.stores import tables
 from dedup.stores.entries import Entry
 from dedup.stores.known_pages import KnownPages, Replay
 from dedup.text import Document
@@ -114,24 +111,6 @@ def of_log(history, told, size, chooser):
             yield batch
 
 
-def of_ledger(history, told, size, chooser, path):
-    """The pages that are read of a ledger, some pages at a time."""
-    with closing(joined(path, {})) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_ROWS_AT_ONCE", size)
-        for record, *ending in history:
-            claimed = told.claim(store.last + 1, record)
-            assert claim(store, record) == claimed
-            event = told.end(claimed, *ending)
-            if isinstance(event, Committed):
-                store.commit(claimed, event)
-            else:
-                store.release(claimed.number)
-            if chooser.random() < 0.3:
-                publish(store)
-        publish(store)
-        yield from pieces(store)
-
-
 def check(method, batches, told):
     """Have a view loaded, and compare all that it knows with what it was told of each page."""
     view, loaded = View(method, Rule()), []
@@ -180,20 +159,6 @@ def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
     def look(history, size, chooser):
         told = Told(method)
         check(method, list(of_log(history, told, size, chooser)), told)
-
-    look()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS_TO_LOAD)
-def test_a_ledger_is_loaded_as_if_each_page_had_been_told(name, tmp_path):
-    method, numbers = METHODS[name](), count()
-
-    @settings(max_examples=examples(20), deadline=None)
-    @given(histories(method), st.integers(1, 40), st.randoms(use_true_random=False))
-    def look(history, size, chooser):
-        told, path = Told(method), tmp_path / f"{next(numbers)}.sqlite"
-        check(method, list(of_ledger(history, told, size, chooser, path)), told)
 
     look()
 

@@ -231,9 +231,9 @@ def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
 def test_claims_that_are_released_are_forgotten_and_take_no_memory():
     detector = Detector(METHOD)
     finished(detector.reserve(with_menu(1)))
-    for number in range(2, 20_000):
+    for number in range(2, 6_000):
         detector.release(finished(detector.reserve(with_menu(number))).claim)
-        if number == 5_000:
+        if number == 3_000:
             most = detector.nbytes
     assert detector.nbytes <= most
     assert detector.judge(with_menu(20_000, 2)).kind is Kind.NEW
