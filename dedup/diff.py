@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from dedup.text import printable
 
-# Chinese has no spaces: each character is compared as a word.
-_WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+")
+# Words, each after the white space before it. Chinese has no spaces: each character is a word.
+_WORDS = re.compile(r"(\s*)([\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+)")
 _MOST_WORDS = 4000
 _LONGEST_WORD = 2000
 _MOST_EQUAL_WORDS = 300_000
@@ -19,32 +19,23 @@ _MOST_EQUAL_WORDS = 300_000
 class Part(NamedTuple):
     """Words that both texts have, or only the first (removed) or the second (added).
 
-    *words* are as written, but `printable`; white space between words becomes one blank or line
-    end, and so does white space before the first word.
+    *words* are as written, but `printable`; white space between words becomes one blank, and so
+    does white space before the first word.
     """
 
     kind: Literal["equal", "removed", "added"]
     words: str
 
 
-class _Word(NamedTuple):
-    text: str
-    blank: str
-    """The white space before the word: a blank, a line end or nothing."""
-
-
-def word_diff(
-    first: str, second: str, *, context: int = 8, keeps_lines: bool = False
-) -> Iterator[Part]:
+def word_diff(first: str, second: str, *, context: int = 8) -> Iterator[Part]:
     """Yield the words of two texts, in their order.
 
     Equal passages are shortened to *context* words at each end, other passages to three times as
     many. Only the first 4,000 words are compared, since the comparison takes quadratic time. White
-    space is not compared: equal passages have that of the first text. *keeps_lines*: white space
-    with a line end becomes one, and not a blank.
+    space is not compared: equal passages have that of the first text.
     """
-    words, others = _words(first, keeps_lines), _words(second, keeps_lines)
-    old, new = ([word.text for word in text] for text in (words, others))
+    words, others = _words(first), _words(second)
+    old, new = ([word.lstrip() for word in text] for text in (words, others))
     # Texts that repeat few words are compared by their rare words; otherwise it takes minutes.
     counts = Counter(new)
     is_repetitive = sum(counts[word] for word in old) > _MOST_EQUAL_WORDS
@@ -59,25 +50,15 @@ def word_diff(
             yield Part("added", _shorten(others[begin:stop], 3 * context))
 
 
-def _words(text: str, keeps_lines: bool) -> list[_Word]:
-    words: list[_Word] = []
-    end = 0
-    for match in islice(_WORDS.finditer(text), _MOST_WORDS):
-        blank = " " if words and match.start() > end else ""
-        if blank and keeps_lines and "\n" in text[end : match.start()]:
-            blank = "\n"
-        words.append(_Word(match[0], blank))
-        end = match.end()
-    return words
+def _words(text: str) -> list[str]:
+    """Return the first words, each after a blank if there is white space before it."""
+    found = islice(_WORDS.finditer(text.lstrip()), _MOST_WORDS)
+    return [" " * bool(match[1]) + printable(match[2], _LONGEST_WORD) for match in found]
 
 
-def _shorten(words: list[_Word], context: int) -> str:
+def _shorten(words: list[str], context: int) -> str:
     rest = len(words) - 2 * context
     if rest <= 3:
-        return _join(words)
-    beginning, end = _join(words[:context]), _join(words[-context:])
+        return "".join(words)
+    beginning, end = "".join(words[:context]), "".join(words[-context:])
     return f"{beginning} ... {rest} words ... {end.lstrip()}"
-
-
-def _join(words: list[_Word]) -> str:
-    return "".join(word.blank + printable(word.text, _LONGEST_WORD) for word in words)

@@ -1,7 +1,7 @@
 """Two pages -> why they are, or are not, near-duplicates."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from dedup.diff import Part, word_diff
 from dedup.evidence import Evidence, Names
 from dedup.extraction import Extraction
-from dedup.item_values import NOTHING, ItemValues, PageOfItem, values_of
-from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.base import Method
 from dedup.page import PageReader
@@ -22,17 +20,16 @@ from dedup.view.view import View
 
 
 class Side(NamedTuple):
-    """One of the two pages: where it is from, what was extracted of it, and what its items say.
+    """One of the two pages: where it is from, and what was extracted of it.
 
-    *canonical* is the URL that the page names as its canonical one. *items* is what a ledger has of
-    what its items say, packed; *values* is what its item says, where that is known.
+    *canonical* is the URL that the page names as its canonical one, *items* what a ledger has of
+    what its items say, packed.
     """
 
     source: str
     extraction: Extraction
     canonical: str | None = None
     items: bytes = b""
-    values: ItemValues = NOTHING
 
     def record(self, method: Method) -> PageRecord:
         """Return what a crawl with *method* compares of the page."""
@@ -41,7 +38,7 @@ class Side(NamedTuple):
 
     @property
     def said(self) -> tuple[bytes, ...]:
-        return tuple(unpack_items(self.items)) or (self.values.to_bytes(),)
+        return tuple(unpack_items(self.items)) or (b"",)
 
 
 class Feature(NamedTuple):
@@ -117,19 +114,6 @@ class Explanation:
         return sorted(features, key=lambda item: (-max(item.one, item.other), item.text))
 
     @property
-    def contained(self) -> tuple[float, float] | None:
-        """What shares of the features of A stand in B, and of B in A, if the method `finds_parts`.
-
-        Exact, whatever the sketches estimate; ``None`` if a page has no features, too.
-        """
-        own = sum(bool(feature.one) for feature in self.features)
-        others = sum(bool(feature.other) for feature in self.features)
-        if not (self.method.finds_parts and own and others):
-            return None
-        both = own + others - len(self.features)
-        return both / own, both / others
-
-    @property
     def fingerprints(self) -> tuple[int, int] | None:
         """The fingerprints of both pages, if the method makes some and both have one."""
         one, other = (record.sketch for record in self._records)
@@ -167,7 +151,7 @@ class Explanation:
             return Comparison(method, "empty", distance)
         view = View(method, self.rule, self.names)
         view.apply([Claimed(stored, 1), Committed(1, self.one.said)])
-        look = view.look(page, own_names=self.other.values.names)
+        look = view.look(page)
         if look.decision.match is not None:
             is_exact = look.decision.kind is Kind.EXACT
             return Comparison(method, "duplicate" if is_exact else "near-duplicate", distance)
@@ -180,28 +164,11 @@ class Explanation:
         is_far = distance > method.max_distance
         return Comparison(method, "different" if is_far else "not compared", distance)
 
-    @property
-    def item_differences(self) -> list[tuple[str, str | None, str | None]]:
-        """Fields in which the items differ, and what each of them has there, ``None`` for nothing.
-
-        What only the first one has keeps the second one from nothing.
-        """
-        one, other = self.one.values.contents, self.other.values.contents
-        missing = [one[key] for key in one if key not in other]
-        rows: list[tuple[str, str | None, str | None]] = []
-        for field, text in (other[key] for key in other if key not in one):
-            same = next((pair for pair in missing if pair[0] == field), None)
-            if same:
-                missing.remove(same)
-            rows.append((field, same and same[1], text))
-        return rows + [(field, text, None) for field, text in missing]
-
     @cached_property
     def diff(self) -> list[Part]:
         return list(word_diff(self.one.extraction.text, self.other.extraction.text))
 
     def as_json(self) -> dict[str, Any]:
-        contained, fingerprints = self.contained, self.fingerprints
         return {
             "a": _side_as_json(self.one, self.tokens[0]),
             "b": _side_as_json(self.other, self.tokens[1]),
@@ -212,12 +179,8 @@ class Explanation:
                 {"feature": feature.text, "a": feature.one, "b": feature.other}
                 for feature in self.features
             ],
-            "contained": contained and {"a_in_b": contained[0], "b_in_a": contained[1]},
-            "fingerprints": fingerprints and _fingerprints_as_json(*fingerprints),
-            "items": [
-                {"field": field, "a": one, "b": other}
-                for field, one, other in self.item_differences
-            ],
+            "fingerprints": self.fingerprints
+            and dict(zip("ab", map(hex, self.fingerprints), strict=True)),
             "judgements": [judgement.as_json() for judgement in self.judgements],
             "diff": [part._asdict() for part in self.diff],
         }
@@ -232,67 +195,25 @@ def _side_as_json(side: Side, tokens: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fingerprints_as_json(one: int, other: int) -> dict[str, str | Sequence[int]]:
-    differing = [bit for bit in range((one ^ other).bit_length()) if (one ^ other) >> bit & 1]
-    return {"a": f"{one:#x}", "b": f"{other:#x}", "differing": differing}
-
-
-def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> tuple[list[Side], list[str]]:
-    """Return what a ledger has kept of the pages at *urls*, and what is to be known of that."""
-    sides, notes = [], []
-    for name, url in zip("AB", urls, strict=True):
-        original = None
-        if (stored := ledger.text(url)) is None and (original := _equal_page(ledger, url)):
-            stored = ledger.text(original)
-        if stored is None:
+def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> list[Side]:
+    """Return what a ledger has kept of the pages at *urls*; raises ValueError without a text."""
+    sides = []
+    for url in urls:
+        if (stored := ledger.text(url)) is None:
             raise ValueError(
-                f"{ledger.name} has no text of {url} (it keeps those of 2,000 pages); without "
-                "--ledger, the page itself is fetched"
+                f"{ledger.name} has no text of {url} (it keeps those of 2,000 pages, and none of "
+                "exact duplicates); without --ledger, the page itself is fetched"
             )
         title, text = stored
-        if original:
-            title = None
-            notes.append(
-                f"{name} is an exact duplicate, whose text no ledger keeps: it is shown with the "
-                f"text of <{original}>, which is equal but for case, spaces and the like."
-            )
-        if len(text) >= LONGEST_TEXT:
-            notes.append(
-                f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures "
-                "are of these."
-            )
         current = [page for page in ledger.versions(url) if page.ended is None]
         seen = current[-1].record.evidence if current else None
         evidence = None if seen is None else Evidence.from_bytes(seen)
-        extraction = Extraction(text, title, evidence=evidence)
-        sides.append(Side(url, extraction, items=current[-1].items if current else b""))
-    notes += _found_by_crawls(ledger, urls)
-    if any(side.extraction.evidence is None for side in sides):
-        # Of what was not stored, only the crawl has seen what the page shows.
-        sides = [
-            side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides
-        ]
-    return sides, notes
-
-
-def _equal_page(ledger: LedgerReader, url: str) -> str | None:
-    """Return the URL of the stored page that the one at *url* was last found to be equal to."""
-    matches = [match for match in ledger.matches_of(url) if match.kind == Kind.EXACT]
-    # What was replaced has another text by now.
-    return matches[-1].original if matches and matches[-1].ended is None else None
-
-
-def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]:
-    """Yield what crawls have said of two pages, whose whole texts they knew."""
-    one, other = map(shorten_url, urls)
-    for name, repeated, url, original in (("A", "B", one, other), ("B", "A", other, one)):
-        for match in ledger.matches_of(url):
-            if match.original == original:
-                distance = "" if match.kind == Kind.EXACT else f", distance {match.distance:.4g}"
-                yield (
-                    f"In crawl {match.crawl}, {name} was found to repeat {repeated}: "
-                    f"{match.kind}{distance}."
-                )
+        items = current[-1].items if current else b""
+        sides.append(Side(url, Extraction(text, title, evidence=evidence), items=items))
+    if all(side.extraction.evidence for side in sides):
+        return sides
+    # Of what was not stored, only the crawl has seen what the page shows.
+    return [side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides]
 
 
 def names_of(pages: Iterable[tuple[str, Evidence]]) -> Names:
@@ -301,19 +222,3 @@ def names_of(pages: Iterable[tuple[str, Evidence]]) -> Names:
     for url, evidence in pages:
         names.learn(host(url), evidence)
     return names
-
-
-def with_item(side: Side, item: Any, html: str, ignored: Sequence[str]) -> Side:
-    """Return *side* with what its *item* says, but for what dedup fills itself."""
-    page = side.extraction
-    evidence = page.evidence
-    filled = (
-        page.text, page.title, page.language, side.canonical, evidence and evidence.coverage,
-    )  # fmt: skip
-    values = [
-        value
-        for value in values_of(item, ignored=ignored)
-        if value.content not in filled and not value.field.startswith(("dedup.", "dedup_record."))
-    ]
-    said = PageOfItem((side.source,), (), html, evidence, page.text).what_says(values)
-    return side._replace(items=b"", values=said)

@@ -8,10 +8,10 @@ from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from dedup.dropped import DroppedItem, read_dropped
-from dedup.limits import LONGEST_URL
+from dedup.limits import LONGEST_URL, split_url
 from dedup.methods.base import Method
 from dedup.record import unpack_items
 from dedup.rule import Kind
@@ -262,29 +262,19 @@ def _format_iso(iso: str) -> str:
 
 
 def nearest_urls(url: str, known: Iterable[str]) -> list[str]:
-    """Return the 10 of the *known* URLs that are most like *url*, or fewer, the nearest first.
+    """Return up to 10 of the *known* URLs whose paths end as that of *url* does.
 
-    First those that differ in case, encoding, scheme, www or a slash, then in what follows the
-    path, then in the host, then in the folder.
+    In any case and encoding, on any host, with any query.
 
-    >>> nearest_urls("http://a/B%C3%A9/", ["http://a/", "https://a/bé", "http://b/bé"])
-    ['https://a/bé', 'http://b/bé']
+    >>> nearest_urls("http://a/B%C3%A9/", ["http://a/", "https://a/bé?x", "http://b/bé"])
+    ['http://b/bé', 'https://a/bé?x']
     """
-    host, path, query = _parts(url)
-    name = path.rpartition("/")[2]
-
-    def rank(other: str) -> tuple[bool, ...]:
-        its_host, its_path, its_query = _parts(other)
-        return path != its_path, host != its_host, query != its_query
-
-    near = {other for other in known if name and _parts(other)[1].rpartition("/")[2] == name}
-    return nsmallest(MOST_LISTED, near, key=lambda other: (rank(other), other))
+    name = _end_of_path(url)
+    return nsmallest(
+        MOST_LISTED, {other for other in known if name and _end_of_path(other) == name}
+    )
 
 
-def _parts(url: str) -> tuple[str, str, str]:
-    """Return host, path and query without what people write in several ways."""
-    try:
-        parts = urlsplit(unquote(url[:LONGEST_URL]).casefold().strip())
-    except ValueError:  # such as an unclosed bracket in the host
-        return "", url, ""
-    return parts.netloc.removeprefix("www."), parts.path.rstrip("/"), parts.query
+def _end_of_path(url: str) -> str:
+    path = split_url(url[:LONGEST_URL].strip()).path
+    return unquote(path).casefold().rstrip("/").rpartition("/")[2]

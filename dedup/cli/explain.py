@@ -1,13 +1,10 @@
 """``dedup explain``: what became of a page, or why two pages are, or are not, near-duplicates."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 from w3lib.url import safe_url_string
@@ -25,7 +22,6 @@ from dedup.cli.options import (
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import (
     color,
-    console,
     new_table,
     print_json,
     show,
@@ -36,18 +32,13 @@ from dedup.evidence import Evidence
 from dedup.explanation import (
     Comparison,
     Explanation,
-    Feature,
     Side,
     names_of,
     sides_of_ledger,
-    with_item,
 )
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
-from dedup.limits import shorten, shorten_url
-from dedup.methods import FingerprintMethod
+from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
-from dedup.records import Fields
-from dedup.records.lines import JsonLines
 from dedup.rule import Rule
 from dedup.scopes import host
 from dedup.text import printable
@@ -67,7 +58,6 @@ them knows it. Two pages: how they compare.
 _FIRST_LINES = 3
 _LINE = 240
 _FEATURES = 10
-_ROW_BITS = 64
 _MEANINGS = {
     "empty": "a page has no main text",
     "too short": "a page has too few tokens",
@@ -84,8 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the ledger of the crawls, a file or the URL of a shared store: two pages are looked "
         "up in it instead of being fetched")  # fmt: skip
     parser.add_argument("--items", type=Path, nargs="+", default=[], metavar="FILE",
-        help="files of dropped items; of two pages also feeds of JSON lines, to show which values "
-        "of their items differ")  # fmt: skip
+        help="files of dropped items, which know what became of one page, too")  # fmt: skip
     add_method(parser, default=None)
     add_extractor(parser)
     add_json(parser)
@@ -147,63 +136,38 @@ def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Seque
 
 
 def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
+    if options.items:
+        raise ValueError("--items is for one page: it tells what became of that")
     method = None if options.method is None else method_of(options.method)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
-    notes: list[str] = []
-    rule, names, ignored = Rule(), None, []
+    rule, notes = Rule(), []
     if options.ledger:
         with open_ledger(options.ledger) as ledger:
             method = method or method_of_ledger(ledger)
-            rule, ignored = ledger.rule, ledger.setting("DEDUP_IGNORE_FIELDS", [])
-            sides, notes = sides_of_ledger(ledger, sources)
+            rule, sides = ledger.rule, sides_of_ledger(ledger, sources)
             of_host = host(options.other)
-            stored = chain.from_iterable(batch.pages for batch in ledger.stored())
             names = names_of(
-                (record.key, Evidence.from_bytes(record.evidence))
-                for _, record, _ in stored
-                if record.evidence is not None and host(record.key) == of_host
+                (page.record.key, Evidence.from_bytes(page.record.evidence))
+                for page in ledger.pages()
+                if page.record.evidence is not None and host(page.record.key) == of_host
             )
-        pages = ["", ""]
+        notes = [
+            f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures are of "
+            "these."
+            for name, side in zip("AB", sides, strict=True)
+            if len(side.extraction.text) >= LONGEST_TEXT
+        ]
     else:
-        pages = list(map(read_source, sources))
+        pages = map(read_source, sources)
         sides = [
             Side(source, extracted_of(page, extractor), canonical_of(page, source))
             for source, page in zip(sources, pages, strict=True)
         ]
-    if options.items:
-        items = _find_items(options.items, sources)
-        sides = [with_item(*each, ignored) for each in zip(sides, items, pages, strict=True)]
-        notes.append("In a crawl, times within three minutes of the fetch say nothing.")
-    one, other = sides
-    explanation = Explanation(one, other, method or method_of("simhash"), rule, names)
-    if names is None:
         seen = ((side.source, side.extraction.evidence) for side in sides)
-        learnt = replace(explanation, names=names_of((url, e) for url, e in seen if e))
-        if learnt.judgement.verdict != explanation.judgement.verdict:
-            notes.append(
-                f"A crawl that has met few pages of the site says: {learnt.judgement.verdict}. "
-                "Which parts of titles are the site's is known only after some pages; --ledger "
-                "tells what a crawl has learnt."
-            )
-    return explanation, notes
-
-
-def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
-    found: dict[str, Any] = {}
-    for raw in JsonLines(paths, Fields()).raw_records():
-        try:
-            line = json.loads(raw.data or b"")
-        except ValueError:
-            continue
-        is_dropped = isinstance(line, dict) and isinstance(line.get("item"), dict)
-        item = line["item"] if is_dropped and "verdict" in line else line
-        url = str(line.get("url") or item.get("url")) if isinstance(item, dict) else ""
-        if url in urls:
-            found.setdefault(url, item)
-    if missing := [url for url in urls if url not in found]:
-        raise ValueError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
-    return [found[url] for url in urls]
+        names = names_of((url, evidence) for url, evidence in seen if evidence)
+    one, other = sides
+    return Explanation(one, other, method or method_of("simhash"), rule, names), notes
 
 
 def _show(explanation: Explanation, notes: Sequence[str]) -> None:
@@ -211,17 +175,11 @@ def _show(explanation: Explanation, notes: Sequence[str]) -> None:
     for name, side in (("A", explanation.one), ("B", explanation.other)):
         _show_text(name, side.extraction.text)
     _show_features(explanation)
-    if explanation.fingerprints and isinstance(explanation.method, FingerprintMethod):
-        _show_fingerprints(*explanation.fingerprints, explanation.method.bits)
+    if explanation.fingerprints:
+        one, other = explanation.fingerprints
+        differing = Count((one ^ other).bit_count())
+        show_heading(f"Fingerprints {one:#x} and {other:#x}: {differing:bit differs|bits differ}")
     _show_judgements(explanation)
-    if rows := explanation.item_differences:
-        show_heading("What the items say")
-        table = new_table("field", "A", "B")
-        for field, *values in rows:
-            shown = (Text("–" if v is None else printable(shorten(v, _LINE))) for v in values)
-            table.add_row(printable(field), *shown)
-        show(table)
-        show("B is dropped for A only if A says all that B says (DEDUP_IGNORE_FIELDS).")
     show_heading("What differs, word by word")
     show(color(explanation.diff))
 
@@ -232,11 +190,6 @@ def _show_pages(explanation: Explanation, notes: Sequence[str]) -> None:
     if explanation.are_equal:
         verdict = "Exact duplicates: their normalised main texts are equal."
     show(Text(verdict, "bold"))
-    if explanation.contained:
-        ours, theirs = explanation.contained
-        show(
-            f"Of the word sequences of B, {theirs:.1%} stand in A; of those of A, {ours:.1%} in B."
-        )
     for note in notes:
         show(Text(printable(note, None)))
     show()
@@ -290,39 +243,14 @@ def _show_features(explanation: Explanation) -> None:
     if reweighted := Count(len(unequal) - one - other):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
     show(line)
-    have_weights = len({weight for feature in features for weight in feature[1:]} - {0}) > 1
-    if have_weights:
-        _show_weights("the heaviest", features)
-    if unequal:
-        _show_weights("what differs most", unequal)
-
-
-def _show_weights(title: str, features: Sequence[Feature]) -> None:
-    table = new_table(title, right=("A", "B"))
-    for feature in features[:_FEATURES]:
+    if not unequal:
+        return
+    table = new_table("what differs most", right=("A", "B"))
+    for feature in unequal[:_FEATURES]:
         weights = (_number(weight) if weight else "–" for weight in feature[1:])
-        style = "" if feature.one == feature.other else "yellow"
-        table.add_row(Text(printable(feature.text, 80)), *weights, style=style)
+        table.add_row(Text(printable(feature.text, 80)), *weights)
     show()
     show(table)
-
-
-def _show_fingerprints(one: int, other: int, bits: int) -> None:
-    """Show the bits in groups of 8, and mark those that differ below them."""
-    show_heading(f"Fingerprints of {bits} bits, the highest first; "
-        f"{Count((one ^ other).bit_count()):of them differs|of them differ}")  # fmt: skip
-    width = _ROW_BITS if console().width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
-    marks = f"{one ^ other:0{bits}b}".replace("0", " ").replace("1", "^")
-    rows = (("A", f"{one:0{bits}b}", "red"), ("B", f"{other:0{bits}b}", "green"), (" ", marks, ""))
-    for start in range(0, bits, width):
-        for name, row, style in rows:
-            line = Text(f"{name} ")
-            for place in range(start, min(start + width, bits)):
-                is_first_of_group = place > start and place % 8 == 0
-                line.append(" " * is_first_of_group)
-                line.append(row[place], style if marks[place] == "^" else "")
-            if line.plain.strip():
-                show(line)
 
 
 def _show_judgements(explanation: Explanation) -> None:

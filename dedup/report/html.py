@@ -49,7 +49,7 @@ class _Diffs:
         if not (before and after):
             return None
         parts: list[str] = []
-        for kind, words in word_diff(before[1], after[1], keeps_lines=True):
+        for kind, words in word_diff(before[1], after[1]):
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break

@@ -211,9 +211,7 @@ def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, me
 
 
 @pytest.mark.slow
-def test_of_long_pages_the_beginnings_are_explained_and_what_the_crawl_found_is_said(
-    tmp_path, capsys
-):
+def test_of_long_pages_the_beginnings_are_explained(tmp_path, capsys):
     ledger = tmp_path / "pages.sqlite"
     text = article(1, words=9000)
     site = {"/a": page(text), "/b": page(edited(text)), "/c": page(article(2))}
@@ -225,9 +223,8 @@ def test_of_long_pages_the_beginnings_are_explained_and_what_the_crawl_found_is_
     notes = [
         "Of A, the ledger has the first 40,000 characters: all figures are of these.",
         "Of B, the ledger has the first 40,000 characters: all figures are of these.",
-        "In crawl 1, B was found to repeat A: near-duplicate, distance 0.",
     ]
-    assert out.splitlines()[1:4] == notes
+    assert out.splitlines()[1:3] == notes
     explained = json.loads(run(capsys, *asked, "--json")[1])
     assert explained["notes"] == notes
     assert explained["a"]["characters"] == 40_000
@@ -269,30 +266,6 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
     told = run(capsys, "explain", "--ledger", ledger, a, b)[1]
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")
-
-
-def test_an_exact_copy_is_explained_with_the_text_of_its_original(tmp_path, capsys):
-    ledger, pages = tmp_path / "pages.sqlite", {
-        "/a": page(article(1), title="The first"), "/copy": page(article(1), title="The first"),
-        "/near": page(edited(article(1)), title="The first"),
-    }  # fmt: skip
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in pages))
-        crawl(spider, DEDUP_INDEX=ledger)
-        code, out, err = run(capsys, "explain", "--ledger", ledger, f"{url}/copy", f"{url}/a")
-        assert (code, err) == (0, "")
-        assert out.startswith("Exact duplicates: their normalised main texts are equal.\n")
-        told = " ".join(out.split())
-        assert "A is an exact duplicate, whose text no ledger keeps: it is shown with " in told
-        assert f"the text of <{url}/a>, which is equal but for case, spaces and the like." in told
-        assert "In crawl 1, A was found to repeat B: exact-duplicate." in told
-        code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/copy", f"{url}/near")
-        assert (code, "{+otherwise+}" in out) == (0, True)
-        # Once the original has another text, nothing is known of the copy's any more.
-        pages["/a"] = page(article(7))
-        crawl(spider_over(f"{url}/a"), DEDUP_INDEX=ledger)
-        code, _, err = run(capsys, "explain", "--ledger", ledger, f"{url}/copy", f"{url}/near")
-    assert (code, f"has no text of {url}/copy" in err, "without --ledger" in err) == (2, True, True)
 
 
 @pytest.mark.slow
