@@ -2,12 +2,12 @@
 
 import pickle
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 
 from dedup.arrays import Packed
-from dedup.lost_text import LostTextSample, Sequences
+from dedup.lost_text import Sequences
 from dedup.preference import Copy, Preference, first
 from dedup.record import PageRecord
 from dedup.records import RecordError
@@ -48,7 +48,7 @@ def scan(
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for.
     """
-    judge = _Judge(RecordJudge(reader.method, rule, has_pages=reader.has_pages))
+    judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
     outcome = judge.outcome
     waiting = _Waiting(keep) if keep.changes_order else None
     fields = FieldsSeen(reader, reader.format.paths)
@@ -65,7 +65,11 @@ def scan(
                 if with_keys:
                     outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
             if waiting is None:
-                judge.judge([(number, record.page, record.sequences) for number, record in new])
+                judge.judge(
+                    [number for number, _ in new],
+                    [record.page for _, record in new],
+                    [record.sequences for _, record in new],
+                )
             else:
                 for number, record in new:
                     waiting.append(number, record)
@@ -74,7 +78,7 @@ def scan(
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
-            judge.judge(batch)
+            judge.judge(*zip(*batch, strict=True))
     judge.finish()
     return outcome
 
@@ -93,52 +97,6 @@ def _fate_before(record: ReadRecord, outcome: Outcome, *, skip_bad: bool) -> Fat
         outcome.first_unread = outcome.first_unread or record.unread
         return Fate.UNREAD
     return Fate.NEW if record.has_scope else Fate.NO_SCOPE
-
-
-class _Judge:
-    """Judges records, and samples the text of those that are kept and of those left out."""
-
-    def __init__(self, judge: RecordJudge) -> None:
-        self._judge = judge
-        self.outcome = judge.outcome
-        self._sample = LostTextSample()
-        # Of records that are judged later: it halves as the sample will, whatever is kept.
-        self._expected = LostTextSample()
-        self._all_known = True
-
-    @property
-    def halvings(self) -> int:
-        """Which sample of the `Sequences` of the next records is needed."""
-        return max(self._sample.halvings, self._expected.halvings)
-
-    def expect(self, sequences: Sequences | None) -> None:
-        """Take note of a record that is judged when all are read."""
-        if sequences:
-            self._expected.add_kept(sequences)
-
-    def judge(self, records: Sequence[Judged]) -> None:
-        """Judge *records* in their order."""
-        duplicates = len(self.outcome.duplicates)
-        self._judge.judge([number for number, *_ in records], [page for _, page, _ in records])
-        for number, _, sequences in records:
-            is_kept = self.outcome.fates[number] >= Fate.NEW
-            if sequences is None:
-                self._all_known = False
-            elif is_kept:
-                self._sample.add_kept(sequences)
-            else:
-                original = self.outcome.originals[duplicates]
-                self._sample.add_dropped(sequences, str(number), str(original))
-            duplicates += not is_kept
-
-    def finish(self) -> None:
-        """Put the estimate into the outcome; there is none if a record came without its words."""
-        if self._all_known:
-            self.outcome.lost_text = self._sample.result()
-            self.outcome.lossiest = [
-                (int(drop.key), int(drop.original), round(drop.lost), drop.sequences)
-                for drop in self._sample.lossiest()
-            ]
 
 
 class _Waiting:

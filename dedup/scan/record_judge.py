@@ -11,7 +11,7 @@ from typing import BinaryIO
 from dedup.arrays import Packed
 from dedup.evidence import Evidence, Names, Objection, Weakness
 from dedup.index.base import Match
-from dedup.lost_text import LostText
+from dedup.lost_text import LostText, LostTextSample, Sequences
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, PageRecord
@@ -86,7 +86,7 @@ class RecordJudge:
     All is in memory, and what is new is kept at once, so that nobody waits and no store is needed.
     Texts are judged in batches; pages one by one, since they have evidence, and records of crawls,
     since they may have many scopes of few pages each: a record is compared with kept ones of its
-    scope only.
+    scope only. The text of those that are kept, and of those left out, is sampled.
     """
 
     def __init__(
@@ -107,16 +107,58 @@ class RecordJudge:
         # which has no more than 2**32 either.
         self._numbers_of_texts = array("I")
         self._numbers_of_index = array("I")
+        self._sample = LostTextSample()
+        # Of records that are judged later: it halves as the sample will, whatever is kept.
+        self._expected = LostTextSample()
+        self._all_texts_known = True
 
-    def judge(self, numbers: Sequence[int], records: Sequence[PageRecord]) -> None:
+    @property
+    def halvings(self) -> int:
+        """Which sample of the `Sequences` of the next records is needed."""
+        return max(self._sample.halvings, self._expected.halvings)
+
+    def expect(self, sequences: Sequences | None) -> None:
+        """Take note of a record that is judged when all are read."""
+        if sequences:
+            self._expected.add_kept(sequences)
+
+    def judge(
+        self,
+        numbers: Sequence[int],
+        records: Sequence[PageRecord],
+        texts: Sequence[Sequences | None] = (),
+    ) -> None:
         """Judge *records*, which have these *numbers*, one after the other.
 
-        The outcome has their fates from then on.
+        The outcome has their fates from then on. *texts* are those of all of them, or of none.
         """
+        repeats = len(self.outcome.duplicates)
         if (view := self._view) is not None:  # it may be empty
             for number, record in zip(numbers, records, strict=True):
                 self.outcome.fates[number] = self._fate_in(view, number, record)
-            return
+        else:
+            self._judge_batch(numbers, records)
+        for number, sequences in zip(numbers, texts, strict=bool(texts)):
+            is_kept = self.outcome.fates[number] >= Fate.NEW
+            if sequences is None:
+                self._all_texts_known = False
+            elif is_kept:
+                self._sample.add_kept(sequences)
+            else:
+                original = self.outcome.originals[repeats]
+                self._sample.add_dropped(sequences, str(number), str(original))
+            repeats += not is_kept
+
+    def finish(self) -> None:
+        """Put what is lost into the outcome, unless a record came without its text."""
+        if self._all_texts_known:
+            self.outcome.lost_text = self._sample.result()
+            self.outcome.lossiest = [
+                (int(drop.key), int(drop.original), round(drop.lost), drop.sequences)
+                for drop in self._sample.lossiest()
+            ]
+
+    def _judge_batch(self, numbers: Sequence[int], records: Sequence[PageRecord]) -> None:
         # Their places in the batch; what is skipped has none.
         self._texts.begin([record.digest for record in records])
         if self._index:
