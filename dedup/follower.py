@@ -1,10 +1,8 @@
 """What a process knows of stored pages, kept in step with the log of a store."""
 
-import gc
-from asyncio import Lock
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import aclosing, contextmanager
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
@@ -16,16 +14,6 @@ from dedup.view.view import View
 _NO_NEWS = News()
 _MOST = 1000
 """How many claims that the log does not have are made at a time: a long outage leaves many."""
-
-
-class _Turn:
-    """The claims that travel to the store together, and what came of them."""
-
-    def __init__(self) -> None:
-        self.claims: list[Claimed] = []
-        self.outcome: Future[list[Claim]] = Future()
-        # Places of claims that nobody waits for any more.
-        self.given_up: set[int] = set()
 
 
 class Follower:
@@ -47,8 +35,10 @@ class Follower:
         # Those that the log could not take, has lost, or gave to others, the oldest first.
         self._late: list[Claim] = []
         # Never contended, so that no event loop is needed, unless the store waits.
-        self._lock = Lock()
-        self._next = _Turn()
+        self._lock = asyncio.Lock()
+        # Claims that come up while an exchange is under way: they travel together with the next.
+        self._wanted: list[tuple[Claimed, asyncio.Future[Claim]]] = []
+        self._claiming: asyncio.Task[None] | None = None
 
     def claim_later(self, claim: Claim) -> None:
         """Have *claim* made with one of the next exchanges: the log has it not, or not any more.
@@ -74,12 +64,11 @@ class Follower:
         read, ValueError if a sketch is none of the method's.
         """
         view, number = View(self.method, self.rule), 0
-        with _without_collection():
-            async with aclosing(self.store.stored()) as pieces:
-                async for piece in pieces:
-                    view.load(piece)
-                    number = piece.last
-                    tell(number)
+        async with aclosing(self.store.stored()) as pieces:
+            async for piece in pieces:
+                view.load(piece)
+                number = piece.last
+                tell(number)
         self.view = view
         tell(number)
 
@@ -93,43 +82,41 @@ class Follower:
             [claim] = self.view.apply(await self.store.exchange([claimed], _NO_NEWS))
             return claim
         self._check_is_up()  # else it would wait for those who try to reach it
-        turn = self._next
-        place = len(turn.claims)
-        turn.claims.append(claimed)
+        made: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
+        self._wanted.append((claimed, made))
+        if self._claiming is None or self._claiming.done():
+            self._claiming = asyncio.create_task(self._claim_wanted())
         try:
-            async with self._lock:
-                if not turn.outcome.done():
-                    await self._travel(turn)
-        except BaseException:
-            if not turn.outcome.done():
-                turn.given_up.add(place)
-            elif not turn.outcome.exception():  # made by another, while this one was cancelled
-                self.release(turn.outcome.result()[place])
+            claim = await made
+        except asyncio.CancelledError:
+            if not made.cancelled() and not made.exception():  # made just before
+                self.release(made.result())
             raise
-        claim = turn.outcome.result()[place]
-        if self.view is not view:  # since another turn, before this one
+        if self.view is not view:  # since another exchange, before this one
             self.release(claim)
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         return claim
 
-    async def _travel(self, turn: _Turn) -> None:
-        """Have the claims of *turn* made, or fail together."""
-        self._next = _Turn()
-        try:
-            self._check_is_up()
-            again = self._next_late()
-            events = await self._send(_NO_NEWS, again, turn.claims)
-            made = self._take_over(events, again, len(turn.claims))
-        except Exception as error:
-            turn.outcome.set_exception(error)
-        except BaseException:
-            cancelled = StoreDownError("who asked for several claims was cancelled")
-            turn.outcome.set_exception(cancelled)
-            raise
-        else:
-            turn.outcome.set_result(made)
-            for place in turn.given_up:
-                self.release(made[place])
+    async def _claim_wanted(self) -> None:
+        """Have the claims made, or fail, that came up until the exchange before has ended."""
+        while self._wanted:
+            try:
+                async with self._lock:
+                    wanted, self._wanted = self._wanted, []
+                    self._check_is_up()
+                    again = self._next_late()
+                    events = await self._send(_NO_NEWS, again, [claimed for claimed, _ in wanted])
+                    claims = self._take_over(events, again, len(wanted))
+            except Exception as error:
+                for _, made in wanted:
+                    if not made.done():
+                        made.set_exception(error)
+                continue
+            for claim, (_, made) in zip(claims, wanted, strict=True):
+                if made.done():  # nobody waits for it any more
+                    self.release(claim)
+                else:
+                    made.set_result(claim)
 
     def _check_is_up(self) -> None:
         if self.store.is_down:
@@ -194,14 +181,6 @@ class Follower:
         for claim in self._late:
             claim.replaces = ()  # those numbers may be those of other pages now
 
-    @property
-    def waits_for_others(self) -> bool:
-        """Whether somebody waits for a claim of another process."""
-        return any(
-            claim.is_awaited and not self.store.is_own(claim.number)
-            for claim in self.view.open_claims
-        )
-
     def commit(self, claim: Claim) -> None:
         """The page of *claim* is stored: others may be duplicates of it from now on."""
         if claim.number < 0:
@@ -218,22 +197,6 @@ class Follower:
             self.store.release(claim.number)
             self.view.release(claim)
 
-    async def expire(self) -> float:
-        """Have the claims end that somebody waits for, and whose owners are gone.
-
-        Returns the seconds until the next of them may be; infinite if nobody waits for others.
-        """
-        awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
-        return await self.store.expire(awaited)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Have nobody look for cycles: millions of objects without any are made and forgotten."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    async def expire(self) -> None:
+        """Have the claims end that somebody waits for, and whose owners are gone."""
+        await self.store.expire(claim.number for claim in self.view.open_claims if claim.is_awaited)

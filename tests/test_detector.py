@@ -202,33 +202,6 @@ def weak(number, view=None):
     return PageRecord(f"http://a/{number}", "", 4, digest, None, evidence.to_bytes())
 
 
-def seconds_of_revisit(path, items):
-    """The processor time of meeting the *items* of one page, of a scope each, a second time."""
-    records = [
-        PageRecord("http://a/", f'item ["{n}"]', 100, n.to_bytes(16, "little"), n.to_bytes(8))
-        for n in range(1, items + 1)
-    ]
-    for kind in (Kind.NEW, Kind.UNCHANGED):
-        with closing(SqliteStore(path, {})) as store:
-            finished(store.join("test"))
-            detector = Detector(SimHash(), store=store)
-            finished(detector.load())
-            start = process_time()
-            assert {detector.judge(record).kind for record in records} == {kind}
-            seconds = process_time() - start
-            publish(store)
-    return seconds
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_the_items_of_a_page_take_time_in_proportion_to_their_number(tmp_path):
-    seconds_of_revisit(tmp_path / "warm.sqlite", 100)
-    few = seconds_of_revisit(tmp_path / "few.sqlite", 1_000)
-    # Of eight times as many: looking through all for each would be 64 times as long.
-    assert seconds_of_revisit(tmp_path / "many.sqlite", 8_000) < 24 * few
-
-
 def seconds_for(detector, numbers):
     start = process_time()
     verdicts = [detector.judge(weak(number)) for number in numbers]

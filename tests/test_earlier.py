@@ -10,8 +10,9 @@ from dedup.follower import Follower
 from dedup.methods import METHODS
 from dedup.methods.simhash import SimHash
 from dedup.page import PageReader
+from dedup.record import Stored
 from dedup.rule import Kind, Rule
-from dedup.stores import MemoryStore, Stored
+from dedup.stores import MemoryStore
 
 KEY = "http://a/"
 

@@ -1,8 +1,7 @@
 """Processes over one log while messages get lost, time passes and history changes."""
 
 import asyncio
-import gc
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -380,23 +379,3 @@ def test_a_page_that_is_not_compared_is_not_entered_later():
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
     assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
     assert not detector.follower.late_claims
-
-
-@pytest.mark.parametrize("fails", [False, True])
-async def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
-    server = Server()
-    was_enabled = []
-
-    def tell(number):
-        was_enabled.append(gc.isenabled())
-        if fails:
-            raise LookupError
-
-    first = SharedStore(MemoryLog(server), {})
-    detector = Detector(SimHash(1), store=first)
-    detector.commit((await detector.reserve(page(FAR, "stored"))).claim)
-    await publish(detector, first)
-    with pytest.raises(LookupError) if fails else nullcontext():
-        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
-    assert was_enabled[0] is False
-    assert gc.isenabled()

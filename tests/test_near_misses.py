@@ -36,7 +36,7 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_that_is_beyond_the_thresho
 async def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_are_fetched():
     server = Server()
     first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-    first.judge(page(MISS, "miss"))
+    first.commit((await first.reserve(page(MISS, "miss"))).claim)
     await publish(first, first.store)
     later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
     await later.load()

@@ -28,6 +28,7 @@ SOURCES = [
     "pyproject.toml", "scrapy.cfg", "tests",
 ]  # fmt: skip
 DATA = {
+    "dedup/stores/requests.sql",
     "dedup/stores/schema.sql",
     "dedup/stores/redis_log.lua",
     "dedup/stores/postgres_log.sql",

@@ -7,8 +7,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 
-from dedup.stores.ledger_file import LedgerFile, LedgerInUseError
-from dedup.stores.ledger_lock import lock
+from dedup.stores.ledger_file import LedgerFile, LedgerInUseError, lock
 from oracle import disks
 from oracle.crawling import Crawl, Violations, children, nap, send
 from oracle.faults import ERRORS, Fault

@@ -179,7 +179,7 @@ class Checkpoints:
             if store.is_shared and not is_written and not (has_news and store.is_down):
                 # This keeps the lease, and tells what others did.
                 await self._has_succeeded(self._exchange(News()))
-            if self._follower.waits_for_others and not store.is_down:
+            if store.is_shared and not store.is_down:
                 await self._has_succeeded(self._follower.expire())
         finally:
             self._is_busy = False

@@ -1,6 +1,5 @@
 """What is known of stored pages beyond the view in memory: the interface of a store."""
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dedup.record import Claimed, Committed, Event, PageRecord, Stored, StoredBatch
 from dedup.stores.ledger_file import LedgerError
-from dedup.stores.visits import Leaf, UrlRule
 
 T = TypeVar("T")
 Texts = Iterable[tuple[str, str | None, str]]
@@ -50,6 +48,26 @@ class DuplicateNote(NamedTuple):
     kind: str
     distance: float
     at: float
+
+
+class Leaf(NamedTuple):
+    """A page that led to no further request: when it was visited, and its validators."""
+
+    visited: float
+    etag: str | None = None
+    modified: str | None = None
+
+
+class UrlRule(NamedTuple):
+    """What is known of a part of URLs; the fields are those of the table."""
+
+    kind: str
+    host: str
+    name: str
+    agreed: int = 0
+    spared: int = 0
+    tests: int = 0
+    broken: int = 0
 
 
 @dataclass(slots=True)
@@ -207,12 +225,8 @@ class Store(ABC):
         """Return the key that was noted as the preferred one of page *number*, or ``None``."""
         return self._preferred.get(number)
 
-    async def expire(self, numbers: Iterable[int]) -> float:
-        """Release those of the claims *numbers* whose owners are gone.
-
-        Returns the seconds until the next of them may be; infinite where nobody else claims.
-        """
-        return math.inf
+    async def expire(self, numbers: Iterable[int]) -> None:  # noqa: B027 # most have but their own
+        """Release those of the claims *numbers* whose owners are gone."""
 
     def is_own(self, number: int) -> bool:
         """Return whether the open claim *number* is one of this process."""

@@ -13,8 +13,7 @@ from dedup.record import Claimed, Committed, Lost, Preferred, Released, Stored, 
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
 from dedup.stores.entries import Entry
-from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError
-from dedup.stores.ledger_lock import lock
+from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, lock
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader, StoredPage
 from dedup.stores.shared import SharedStore
@@ -70,9 +69,7 @@ async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
             file, row.spider, job, run=row.run, position=row.position, started=row.started
         )
         if row.finished is not None:
-            tables.note_end(file, crawl, row.reason or "", row.finished)
-        if row.report is not None:
-            tables.insert_report(file, crawl, row.report)
+            tables.note_end(file, crawl, row.reason or "", row.report, row.finished)
     for table in ("pages", "matches"):
         file.execute(
             f"UPDATE {table} SET crawl = "
@@ -138,83 +135,58 @@ async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:
     with LedgerReader(path, name) as reader:
         store = SharedStore(log, reader.identity, reset=reset)
         await store.join("dedup ledger")
-        move = _Move(reader, log, store)
         try:
-            await move.make()
-        except BaseException as error:
+            count = await _tell(store, log, reader)
+        except BaseException:
             with suppress(LedgerError):
                 await store.leave("failed", None)
-            if isinstance(error, LedgerError) and move.pages:
-                raise LedgerError(
-                    f"{error} (up to {move.pages:,} pages are there already: begin anew with "
-                    "another store, ?namespace=)"
-                ) from error
             raise
         await store.leave("finished", None)
-        return move.pages
+        return count
 
 
-class _Move:
-    """Tells a log, as one process that takes part, what a ledger holds."""
+async def _tell(store: SharedStore, log: ServerLog, reader: LedgerReader) -> int:
+    """Have *store*, one process that takes part in *log*, tell what a ledger holds."""
+    # Numbers in the ledger, in order, and what they are in the log.
+    old, new = array("q"), array("q")
 
-    def __init__(self, reader: LedgerReader, log: ServerLog, store: SharedStore) -> None:
-        self._reader = reader
-        self._log = log
-        self._store = store
-        # Numbers in the ledger, in order, and what they are in the log.
-        self._old, self._new = array("q"), array("q")
+    def number_of(number: int) -> int:
+        return new[bisect_left(old, number)]
 
-    @property
-    def pages(self) -> int:
-        """How many are stored in the log, or may be."""
-        return len(self._new)
-
-    async def make(self) -> None:
-        """Move all."""
-        for pages in _batches(self._reader.pages(), _ROWS_AT_ONCE):
-            await self._add(pages)
-        await self._check_alone()
-        for some in _batches(self._reader.preferred(), _ROWS_AT_ONCE):
-            await self._store.exchange(
-                (), News(preferred={self._number(old): key for old, key in some})
-            )
-        for notes in _batches(self._reader.duplicates(), _ROWS_AT_ONCE):
-            moved = [note._replace(number=self._number(note.number)) for note in notes]
-            news = News(duplicates={(note.number, note.key): note for note in moved})
-            await self._store.exchange((), news)
-
-    async def _check_alone(self) -> None:
-        # Who joins now takes what is moved for what its own run has stored.
-        if len(await self._log.crawls()) > 1:
-            raise _in_use_error(self._log)
-
-    async def _add(self, pages: Sequence[StoredPage]) -> None:
-        self._check(pages)
-        events = await self._store.exchange([Claimed(page.record) for page in pages], News())
-        claims = [event for event in events if isinstance(event, Claimed)][-len(pages) :]
-        await self._check_alone()
-        self._old.extend(page.number for page in pages)
-        self._new.extend(claimed.number for claimed in claims)
+    for pages in _batches(reader.pages()):
+        _check(pages, reader)
+        events = await store.exchange([Claimed(page.record) for page in pages], News())
+        if len(await log.crawls()) > 1:
+            # Who joins now would take what is moved for what its own run has stored.
+            raise _in_use_error(log)
         news = News()
-        for claimed, page in zip(claims, pages, strict=True):
+        for page, claimed in zip(pages, events, strict=True):
+            assert isinstance(claimed, Claimed)
+            old.append(page.number)
+            new.append(claimed.number)
             event = Committed(claimed.number, tuple(unpack_items(page.items)))
             news.commits[claimed.number] = Commit(claimed, event, page.stored)
-        if any(isinstance(event, Lost) for event in await self._store.exchange((), news)):
-            raise LedgerError(f"{self._log.name} has ended claims that took too long")
-
-    def _number(self, old: int) -> int:
-        return self._new[bisect_left(self._old, old)]
-
-    def _check(self, pages: Sequence[StoredPage]) -> None:
-        """Raise LedgerError for values that no log could tell again."""
-        try:
-            for page in pages:
-                Stored(page.number, page.record, page.items).check()
-        except ValueError as error:
-            raise self._reader.damage_error(error) from error
+        if any(isinstance(event, Lost) for event in await store.exchange((), news)):
+            raise LedgerError(f"{log.name} has ended claims that took too long")
+    for some in _batches(reader.preferred()):
+        await store.exchange((), News(preferred={number_of(n): key for n, key in some}))
+    for notes in _batches(reader.duplicates()):
+        moved = [note._replace(number=number_of(note.number)) for note in notes]
+        news = News(duplicates={(note.number, note.key): note for note in moved})
+        await store.exchange((), news)
+    return len(new)
 
 
-def _batches(values: Iterable[T], size: int) -> Iterator[Sequence[T]]:
+def _check(pages: Sequence[StoredPage], reader: LedgerReader) -> None:
+    """Raise LedgerError for values that no log could tell again."""
+    try:
+        for page in pages:
+            Stored(page.number, page.record, page.items).check()
+    except ValueError as error:
+        raise reader.damage_error(error) from error
+
+
+def _batches(values: Iterable[T]) -> Iterator[Sequence[T]]:
     rest = iter(values)
-    while batch := list(islice(rest, size)):
+    while batch := list(islice(rest, _ROWS_AT_ONCE)):
         yield batch

@@ -26,8 +26,7 @@ from dedup.scopes import Scope, are_versions
 from dedup.stores import tables
 from dedup.stores.base import Commit
 from dedup.stores.identity import OTHERS, parts_of_identity
-from dedup.stores.ledger_file import LedgerError, LedgerFile
-from dedup.stores.ledger_lock import lock
+from dedup.stores.ledger_file import LedgerError, LedgerFile, lock
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document
 
@@ -218,7 +217,6 @@ def rebuild(
     with lock(new), new.replacement() as file:
         new.lay_out(file, {})
         with file:
-            pages = _Pages(file, method)
             for path, records in feeds:
                 at = min(path.stat().st_mtime, time())
                 crawl = add_crawl(file, path.name, at, "rebuilt")
@@ -226,7 +224,7 @@ def rebuild(
                     if isinstance(found, FieldRecord):
                         made_with = made_with or found.made_with
                         if found.made_with == made_with:
-                            pages.store(found, at, crawl)
+                            _store(file, method, found, at, crawl)
                         else:
                             found = ValueError(_difference(found.made_with, made_with))
                     if isinstance(found, ValueError):
@@ -247,7 +245,7 @@ def rebuild(
 def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> int:
     """Write down a crawl that was none; return its number."""
     crawl = tables.insert_crawl(file, name, None, started=at)
-    tables.note_end(file, crawl, reason, at)
+    tables.note_end(file, crawl, reason, at=at)
     return crawl
 
 
@@ -260,52 +258,52 @@ def _difference(one: MadeWith, other: MadeWith) -> str:
     return f"the record was made with other settings: {told}"
 
 
-class _Pages:
-    """The pages of a ledger, to which others are added that may take their place."""
-
-    def __init__(self, file: sqlite3.Connection, method: Method) -> None:
-        self._file = file
-        self._method = method
-
-    def store(self, found: FieldRecord, at: float, crawl: int, *, replaces: bool = True) -> None:
-        """Store a page that has text, unless it is there; *replaces*: in the place of others."""
-        record = with_digest(found.record)
-        if record.digest is None:
+def _store(
+    file: sqlite3.Connection,
+    method: Method,
+    found: FieldRecord,
+    at: float,
+    crawl: int,
+    *,
+    replaces: bool = True,
+) -> None:
+    """Store a page that has text, unless it is there; *replaces*: in the place of others."""
+    record = with_digest(found.record)
+    if record.digest is None:
+        return
+    rows = file.execute(
+        "SELECT id, digest, sketch, items, scope FROM pages WHERE url = ? AND ended IS NULL",
+        (record.key,),
+    )
+    earlier = [row for row in rows if are_versions(record.scope, row[-1])]
+    for number, digest, _, items, _ in earlier:
+        if digest == record.digest:
+            told = dict.fromkeys([*unpack_items(items), record.item])
+            file.execute(
+                "UPDATE pages SET seen = ?, items = ? WHERE id = ?", (at, pack_items(told), number)
+            )
             return
-        rows = self._file.execute(
-            "SELECT id, digest, sketch, items, scope FROM pages WHERE url = ? AND ended IS NULL",
-            (record.key,),
-        )
-        earlier = [row for row in rows if are_versions(record.scope, row[-1])]
-        for number, digest, _, items, _ in earlier:
-            if digest == record.digest:
-                told = dict.fromkeys([*unpack_items(items), record.item])
-                self._file.execute(
-                    "UPDATE pages SET seen = ?, items = ? WHERE id = ?",
-                    (at, pack_items(told), number),
-                )
-                return
-        replaced: list[int] = []
-        if replaces:
-            is_page = found.made_with.item_field is None
-            sketches = {number: sketch for number, _, sketch, *_ in earlier}
-            replaced = list(sketches) if is_page else self._near(record, sketches)
-        number = tables.last_page(self._file) + 1
-        event = Committed(number, None, tuple(replaced))
-        tables.insert_pages(self._file, [Commit(Claimed(record, number), event, at)], crawl)
+    replaced: list[int] = []
+    if replaces:
+        is_page = found.made_with.item_field is None
+        sketches = {number: sketch for number, _, sketch, *_ in earlier}
+        replaced = list(sketches) if is_page else _near(record, sketches, method)
+    number = tables.last_page(file) + 1
+    event = Committed(number, None, tuple(replaced))
+    tables.insert_pages(file, [Commit(Claimed(record, number), event, at)], crawl)
 
-    def _near(self, record: PageRecord, sketches: Mapping[int, bytes | None]) -> list[int]:
-        """Return the numbers of those pages whose sketches are near."""
-        method = self._method
-        if record.sketch is None:
-            return []
-        own = method.from_bytes(record.sketch)
-        return [
-            number
-            for number, sketch in sketches.items()
-            if sketch is not None
-            and method.distance(method.from_bytes(sketch), own) <= method.max_distance
-        ]
+
+def _near(record: PageRecord, sketches: Mapping[int, bytes | None], method: Method) -> list[int]:
+    """Return the numbers of those pages whose sketches are near."""
+    if record.sketch is None:
+        return []
+    own = method.from_bytes(record.sketch)
+    return [
+        number
+        for number, sketch in sketches.items()
+        if sketch is not None
+        and method.distance(method.from_bytes(sketch), own) <= method.max_distance
+    ]
 
 
 # Of items that were dropped, and are stored after all.
@@ -318,7 +316,7 @@ class Restoration:
         self, file: sqlite3.Connection, identity: Mapping[str, Any], method: Method, name: str
     ) -> None:
         self._file = file
-        self._pages = _Pages(file, method)
+        self._method = method
         own, others = parts_of_identity(identity)
         self._reader = FieldReader(method, own)
         self._made_with = MadeWith(method.name, digest_of_identity(own), **others)
@@ -350,7 +348,7 @@ class Restoration:
         self._crawl = self._crawl or add_crawl(self._file, self._name, self._at, "restored")
         # An item that was dropped for another one of its URL does not take the place of that.
         is_page = found.made_with.item_field is None
-        self._pages.store(found, self._at, self._crawl, replaces=is_page)
+        _store(self._file, self._method, found, self._at, self._crawl, replaces=is_page)
         self._file.execute("DELETE FROM matches WHERE url = ?", (found.record.key,))
 
 

@@ -1,8 +1,9 @@
-"""The SQLite file of a ledger: create it, replace it, open it, check its kind."""
+"""The SQLite file of a ledger: lock it, create it, replace it, open it, check its kind."""
 
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -46,7 +47,7 @@ class LedgerError(ValueError):
 
 
 class LedgerInUseError(LedgerError):
-    """Another process uses the ledger."""
+    """Other processes use the ledger."""
 
 
 def is_sqlite(path: Path) -> bool:
@@ -243,3 +244,70 @@ class LedgerFile:
 def _remove(path: Path, *ends: str) -> None:
     for end in ends:
         path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@contextmanager
+def lock(file: LedgerFile, *, is_shared: bool = False) -> Iterator[None]:
+    """Hold the lock that is required to write or replace *file*: nobody else uses it.
+
+    *is_shared*: that of processes that share it; who uses it alone is waited for, for a while.
+    Creates the folder if it is missing. Raises LedgerInUseError if others use the file, LedgerError
+    if the lock cannot be created.
+    """
+    with closing(_take_lock(file, is_shared=is_shared)):
+        try:
+            yield
+        finally:
+            if not (is_shared or file.path.exists()):  # no ledger was created
+                with suppress(OSError):
+                    os.unlink(f"{file.path}.lock")
+
+
+def _take_lock(file: LedgerFile, *, is_shared: bool) -> sqlite3.Connection:
+    """Return the connection that has the lock.
+
+    It is that of a transaction in an empty database beside *file*, so that it ends with the
+    process, and that several may read at a time.
+    """
+    path = Path(f"{file.path}.lock")
+    held = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        held = sqlite3.connect(
+            path,
+            timeout=_SECONDS_TO_WAIT if is_shared else 0.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
+        held.execute("BEGIN" if is_shared else "BEGIN EXCLUSIVE")
+        held.execute("SELECT * FROM sqlite_master").fetchall()
+        return held
+    except (OSError, sqlite3.Error) as error:
+        if held:
+            held.close()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise LedgerInUseError(
+                f"{file.path} is in use by another crawl; wait for its end, or {REMEDY}"
+            ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise LedgerError(
+            f"{file.path} cannot be created or locked ({reason}); {REMEDY}"
+        ) from error
+
+
+@contextmanager
+def lock_to_share(file: LedgerFile, identity: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Hold the lock of those who share *file*, which is made with *identity* if it is missing.
+
+    Not without an *identity*. Waits for others who make it. Raises as `lock` does.
+    """
+    until = time.monotonic() + _SECONDS_TO_WAIT
+    while identity is not None and not file.path.exists() and time.monotonic() < until:
+        with suppress(LedgerInUseError), lock(file):
+            file.make(identity)
+            break
+        time.sleep(0.05)
+    with lock(file, is_shared=True):
+        yield

@@ -131,12 +131,8 @@ class Log(ABC):
         """
 
     @abstractmethod
-    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        """Release those *claims* whose owners have no lease: numbers, owners and serials.
-
-        Returns the seconds until the next of the leases ends; infinite if none of the claims is
-        open.
-        """
+    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> None:
+        """Release those *claims* whose owners have no lease: numbers, owners and serials."""
 
     @abstractmethod
     async def leave(

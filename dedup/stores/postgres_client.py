@@ -70,7 +70,7 @@ class PostgresClient:
         try:
             async with asyncio.timeout(self._timeout), self._lock:
                 try:
-                    if self._connection is None or not _is_alive(self._connection):
+                    if self._connection is None:
                         await self._connect()
                     assert self._connection is not None
                     return await _rows(self._connection, statement, values)
@@ -133,16 +133,6 @@ class PostgresClient:
             else isinstance(error, psycopg.OperationalError) and not _REFUSAL.search(told)
         )
         return (StoreDownError if is_down else LedgerError)(f"{self.name}: {told}")
-
-
-def _is_alive(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """Return whether the server has not hung up: then nothing is asked in vain."""
-    try:
-        connection.pgconn.consume_input()  # its last words
-        connection.pgconn.consume_input()  # that it has hung up
-    except psycopg.OperationalError:
-        return False
-    return not connection.closed
 
 
 async def _rows(

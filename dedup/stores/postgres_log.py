@@ -1,7 +1,6 @@
 """A log in PostgreSQL: what the functions of postgres_log.sql do, each of them one transaction."""
 
 import json
-import math
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -126,12 +125,11 @@ class PostgresLog(ServerLog):
         first = max(request.seen, 1)
         return Answer(self._entries(first, self._checked(first, last, entries)), made, lost)
 
-    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        [[left]] = await self._client.query(
+    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> None:
+        await self._client.query(
             "SELECT dedup.expire(%s, %s, %s::bigint[], %s)",
             self._namespace, self._signature, *_named(claims),
         )  # fmt: skip
-        return math.inf if left is None else float(left)
 
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts

@@ -60,12 +60,10 @@ local function finish(kind, number, claim, tail)
   news[#news + 1] = kind .. claim .. at .. pack('<I8', number) .. (tail or '')
 end
 
--- The types of all keys, what the log was made with, and whether somebody takes part.
+-- How many of the keys are there, what the log was made with, and whether somebody takes part.
 if verb == 'open' then
-  local types = {}
-  for i, key in ipairs(KEYS) do types[i] = call('TYPE', key).ok end
-  local there = types[2] == 'hash' and call('HGET', ABOUT, 'made_with') or ''
-  return {types, there, there ~= '' and types[4] == 'hash' and somebody_takes_part() and 1 or 0}
+  local made_with = call('HGET', ABOUT, 'made_with')
+  return {call('EXISTS', unpack(KEYS)), made_with or '', somebody_takes_part() and 1 or 0}
 end
 
 -- Run, whether its job goes on, whether all was forgotten, and the position at which the process
@@ -153,23 +151,15 @@ if verb == 'exchange' then
   return {length, lost, call('LRANGE', LOG, first, first + most - 1)}
 end
 
--- The seconds until the next lease ends, as a string; empty if no claim is open.
 if verb == 'expire' then
-  local claims, soonest = ARGV[2], nil
+  local claims = ARGV[2]
   for place = 1, #claims, 20 do
     local owner = sub(claims, place + 12, place + 19)
     local number, claim = open_claim(claims, place, owner)
-    if number then
-      local left = state_of(owner) - now
-      if left <= 0 then
-        finish('R', number, claim)
-      elseif not soonest or left < soonest then
-        soonest = left
-      end
-    end
+    if number and state_of(owner) <= now then finish('R', number, claim) end
   end
   put('RPUSH', LOG, news, 1, #news)
-  return soonest and string.format('%.6f', soonest) or ''
+  return 1
 end
 
 if verb == 'leave' then

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import ssl
 from collections.abc import (
     AsyncIterator,
@@ -53,16 +52,8 @@ _DOWN = (
 # Errors without a class, at least in old versions of the client.
 _CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ", "CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN ")
 
-# The keys, in the order in which the script has them, and their types.
-_TYPES = {
-    "log": "list",
-    "about": "hash",
-    "open": "hash",
-    "owners": "hash",
-    "duplicates": "hash",
-    "crawls": "list",
-    "ends": "hash",
-}
+# The keys, in the order in which the script has them.
+_PARTS = "log", "about", "open", "owners", "duplicates", "crawls", "ends"
 _DUPLICATES_AT_ONCE = 1000
 
 _CLAIM = Struct("<QI")  # number and serial
@@ -184,21 +175,18 @@ class RedisLog(ServerLog):
         address = ServerUrl.of(url)
         super().__init__(address.name, lease=lease)
         self._client = RedisClient(address, timeout)
-        self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
+        self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _PARTS}
         self._made_with = b""
 
     # Taking part.
 
     async def open(self) -> Found | None:
         await self._client.check()
-        types, made_with, is_in_use = await self._client.run(self._keys.values(), "open")
-        for (part, right), there in zip(_TYPES.items(), types, strict=True):
-            if there.decode() not in (right, "none"):
-                raise self._strange(f"{self._keys[part]} is a {there.decode()}, not a {right}")
+        there, made_with, is_in_use = await self._client.run(self._keys.values(), "open")
         if made_with:
             self._made_with = made_with
             return Found(self._identity(made_with), bool(is_in_use))
-        if any(there != b"none" for there in types):
+        if there:
             raise self._strange(f"{self._keys['about']} is missing")
         return None
 
@@ -240,10 +228,9 @@ class RedisLog(ServerLog):
         made = list(range(length - len(request.claims) + 1, length + 1))
         return Answer(self._entries(max(seen, 1), entries), made, lost)
 
-    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
+    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> None:
         named = b"".join(_OWNED_CLAIM.pack(n, serial, owner) for n, owner, serial in claims)
-        left = await self._client.run(self._keys.values(), "expire", named)
-        return float(left) if left else math.inf
+        await self._client.run(self._keys.values(), "expire", named)
 
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts

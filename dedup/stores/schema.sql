@@ -1,8 +1,7 @@
 -- The ledger of scrapy-dedup. docs/revisits.md says what can be asked of it.
 -- All times are seconds since 1970-01-01 UTC.
 
--- What the file is for, as JSON: 'identity' is what the stored sketches depend on, 'used by' the
--- process that uses the file, or did last.
+-- What the file is for, as JSON: 'identity' is what the stored sketches depend on.
 CREATE TABLE about (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL

@@ -325,14 +325,12 @@ class SharedStore(Store):
 
     # Looking up.
 
-    async def expire(self, numbers: Iterable[int]) -> float:
+    async def expire(self, numbers: Iterable[int]) -> None:
         entries = [self._others[number] for number in numbers if number in self._others]
         claims = [(entry.position, entry.owner, entry.serial) for entry in entries]
         # After an outage, others may not have been able to renew their leases.
-        connected = monotonic() - self._up_since
-        if not claims or connected < self._log.lease:
-            return max(self._log.lease - connected, 0.0) if claims else math.inf
-        return await self._log.expire(claims)
+        if claims and monotonic() - self._up_since >= self._log.lease:
+            await self._log.expire(claims)
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         found = {number: self._at_hand(number) for number in numbers}

@@ -2,18 +2,17 @@
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
 from dedup.record import Claimed, PageRecord, Stored, StoredBatch
-from dedup.stores import tables, visits
-from dedup.stores.base import News, Store, Texts
+from dedup.stores import tables
+from dedup.stores.base import Leaf, News, Store, Texts, UrlRule
 from dedup.stores.identity import check_identity
-from dedup.stores.ledger_file import LedgerError, LedgerFile
-from dedup.stores.ledger_lock import lock
-from dedup.stores.visits import Leaf, UrlRule
+from dedup.stores.ledger_file import LedgerError, LedgerFile, lock
 from dedup.units import SECONDS_OF_A_DAY
 
 
@@ -45,72 +44,77 @@ class SqliteStore(Store):
         ledger, was made with another identity (unless it is reset), or cannot be made.
         """
         self._file = LedgerFile(path)
-        self.path = self._file.path
-        super().__init__(str(self.path))
+        super().__init__(str(self._file.path))
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
-        self._next = 0
+        self._expired = time.time() - max_age * SECONDS_OF_A_DAY if max_age else 0.0
         # What was claimed and is neither in the file nor released.
         self._claimed: dict[int, PageRecord] = {}
-        self._closing = ExitStack()
-        try:
-            self._closing.enter_context(lock(self._file))
+        with self._file.errors(), ExitStack() as closing_on_failure:
+            enter = closing_on_failure.enter_context
+            enter(lock(self._file))
             self._file.make(self._identity)
-            self._reader = self._closing.enter_context(closing(self._file.connect()))
+            self._writer = enter(closing(self._file.connect()))
+            self._writer.execute("BEGIN IMMEDIATE")  # fails for a file that cannot be written
+            self._writer.rollback()
             self._file.check_place()
-            with self._file.errors():
-                self._writer = self._closing.enter_context(closing(self._file.connect()))
-                if unfinished := tables.unfinished_crawl(self._reader, job):
-                    self.run, self.is_resumed = unfinished[0], True
-                self._reset = reset and not self.is_resumed
-                if not self._reset:
-                    stored = self._file.identity(self._reader)
-                    check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
-                self._expired = 0.0
-                if max_age:
-                    self._expired = time.time() - max_age * SECONDS_OF_A_DAY
-                self._next = 1 + (0 if self._reset else tables.last_page(self._reader))
-                with self._writer as file:
-                    tables.sign(file)
-        except BaseException:
-            self.close()
-            raise
+            if unfinished := tables.unfinished_crawl(self._writer, job):
+                self.run, self.is_resumed = unfinished[0], True
+            self._reset = reset and not self.is_resumed
+            self._reader = enter(closing(self._connect_reader()))
+            stored = self._file.identity(self._reader)
+            check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
+            self._next = 1 + tables.last_page(self._reader)
+            self._closing = closing_on_failure.pop_all()
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        """Return a connection to the file; until it is reset, to an empty ledger in memory."""
+        if not self._reset:
+            return self._file.connect()
+        empty = sqlite3.connect(":memory:")
+        self._file.lay_out(empty, self._identity)
+        return empty
 
     async def join(self, spider: str) -> None:
         """Begin a crawl, or go on with the job's: from here on the file is changed.
 
         Raises LedgerError if it cannot be written.
         """
-        with self._file.errors(), self._writer as file:
+        with self._file.errors():
+            with self._writer as file:
+                if self._reset:
+                    tables.clear(file)
+                    tables.set_identity(file, self._identity)
+                tables.end_sharing(file)
+                if self._expired:
+                    query = "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?"
+                    file.execute(query, (time.time(), self._expired))
+                if self.is_resumed:
+                    query = "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?"
+                    file.execute(query, (self.run,))
+                else:
+                    self.run = tables.insert_crawl(file, spider, self._job)
             if self._reset:
-                tables.clear(file)
-                tables.set_identity(file, self._identity)
-            tables.end_sharing(file)
-            if self._expired:
-                query = "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?"
-                file.execute(query, (time.time(), self._expired))
-            if self.is_resumed:
-                query = "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?"
-                file.execute(query, (self.run,))
-            else:
-                self.run = tables.insert_crawl(file, spider, self._job)
-        self._reset, self.has_joined = False, True
+                self._reset = False
+                self._reader = self._closing.enter_context(closing(self._connect_reader()))
+        self.has_joined = True
 
     def remember_requests(self) -> None:
         """Have room for leaves and rules over URLs, before any is asked for or noted."""
-        with self._file.errors(), self._writer as file:
-            visits.make_tables(file)
+        with self._file.errors(), self._writer, self._reader:
+            for file in (self._writer, self._reader):
+                tables.make_request_tables(file)
 
     def leaf(self, request: bytes) -> Leaf | None:
         """Return the leaf that *request* stands for, as noted last."""
         for news in (self._news, self._news_under_way):
             if request in news.leaves:
                 return news.leaves[request]
-        return None if self._reset else visits.leaf(self._reader, request)
+        return tables.leaf(self._reader, request)
 
     def url_rules(self) -> list[UrlRule]:
         """Return the rules of earlier crawls."""
-        return [] if self._reset else visits.url_rules(self._reader)
+        return tables.url_rules(self._reader)
 
     def note_leaf(self, request: bytes, leaf: Leaf | None) -> None:
         """The page that *request* asks for is a *leaf*, or none any more."""
@@ -124,10 +128,9 @@ class SqliteStore(Store):
         return self._next - 1
 
     async def stored(self) -> AsyncGenerator[StoredBatch, None]:
-        if not self._reset:
-            with self._file.errors():
-                for piece in tables.pages_that_count(self._reader, self._expired):
-                    yield piece
+        with self._file.errors():
+            for piece in tables.pages_that_count(self._reader, self._expired):
+                yield piece
 
     def damage_error(self, error: Exception) -> LedgerError:
         return self._file.damage_error(error)
@@ -156,8 +159,6 @@ class SqliteStore(Store):
         }
 
     async def earlier(self, key: str) -> list[Stored]:
-        if self._reset:
-            return []
         return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     async def preferred(self, number: int) -> str | None:
@@ -165,16 +166,8 @@ class SqliteStore(Store):
         return await super().preferred(number) or tables.value(self._reader, query, number)
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
-        """Note how the crawl has ended, and the *texts* of some pages.
-
-        Each is there even if what follows it cannot be written. Raises sqlite3.Error for that.
-        """
         with self._writer as file:
-            tables.note_end(file, self.run, reason)
-        if report is not None:
-            with self._writer as file:
-                tables.insert_report(file, self.run, report)
-        with self._writer as file:
+            tables.note_end(file, self.run, reason, report)
             tables.insert_texts(file, texts)
 
     def close(self) -> None:

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import math
 import os
 import sqlite3
 from collections.abc import (
     AsyncGenerator,
     Callable,
     Coroutine,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
@@ -26,8 +24,7 @@ from dedup.stores import sqlite_tables, tables
 from dedup.stores.base import Commit, StoreDownError, Texts
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
-from dedup.stores.ledger_file import LedgerError, LedgerFile
-from dedup.stores.ledger_lock import lock_to_share
+from dedup.stores.ledger_file import LedgerError, LedgerFile, lock_to_share
 from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Member, Request
 
 _MAY_COME_BACK = {
@@ -76,8 +73,6 @@ class SqliteLog(Log):
         self._is_closed = False
         self._closing = ExitStack()
         self._connection: sqlite3.Connection | None = None
-        # What is being read piece by piece.
-        self._readings: set[Generator[Any, None, None]] = set()
         self._identity: dict[str, Any] | None = None
 
     # Taking part.
@@ -88,7 +83,8 @@ class SqliteLog(Log):
             return None
         with self._errors():
             file = self._connected()
-            return Found(self._file.identity(file), sqlite_tables.somebody_shares(file, time()))
+            is_in_use = bool(sqlite_tables.runs_under_way(file, time()))
+            return Found(self._file.identity(file), is_in_use)
 
     @_in_thread
     def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
@@ -97,7 +93,8 @@ class SqliteLog(Log):
         with self._transaction() as file:
             now = time()
             resumed = tables.unfinished_crawl(file, job)
-            is_reset = reset and resumed is None and not sqlite_tables.somebody_shares(file, now)
+            runs = sqlite_tables.runs_under_way(file, now)
+            is_reset = reset and not resumed and not runs
             if is_reset:
                 tables.clear(file)
                 tables.set_identity(file, self._identity)
@@ -105,8 +102,7 @@ class SqliteLog(Log):
             if resumed:
                 _, run, position = resumed
             else:
-                run = sqlite_tables.run_of_those_who_share(file, now) or tables.new_run(file)
-                position = last
+                run, position = next(filter(None, runs), 0) or tables.new_run(file), last
             before, turn = sqlite_tables.crawl_and_turn(file, member.owner)
             # If the answer to an earlier request did not come, this one takes its place.
             crawl = tables.insert_crawl(
@@ -168,24 +164,20 @@ class SqliteLog(Log):
             return Answer(sqlite_tables.entries_from(file, request.seen), made, lost)
 
     @_in_thread
-    def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
+    def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> None:
         with self._transaction() as file:
             now = time()
-            ends, released = [], {}
             for number, owner, serial in claims:
-                for data, left in file.execute(
-                    "SELECT entry, coalesce(lease, 0) - ? FROM claims "
-                    "LEFT JOIN owners ON owners.owner = claims.owner "
-                    "WHERE id = ? AND claims.owner = ? AND serial = ?",
-                    (now, number, owner, serial),
-                ):
-                    if left > 0:
-                        ends.append(left)
-                    else:
-                        claim = sqlite_tables.entry_of(number, data)
-                        released[number] = sqlite_tables.end(claim, now, Released(number))
-            sqlite_tables.append(file, list(released.values()))
-            return min(ends, default=math.inf)
+                data = tables.value(
+                    file,
+                    "SELECT entry FROM claims LEFT JOIN owners ON owners.owner = claims.owner "
+                    "WHERE id = ? AND claims.owner = ? AND serial = ? AND coalesce(lease, 0) <= ?",
+                    number, owner, serial, now,
+                )  # fmt: skip
+                if data is not None:
+                    claim = sqlite_tables.entry_of(number, data)
+                    end = sqlite_tables.end(claim, now, Released(number))
+                    sqlite_tables.append(file, [end])
 
     @_in_thread
     def leave(
@@ -201,58 +193,47 @@ class SqliteLog(Log):
             file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
             crawl, _ = sqlite_tables.crawl_and_turn(file, owner)
             if crawl is not None:  # else what it took part in is forgotten
-                tables.note_end(file, crawl, reason, now)
-                if report is not None:
-                    tables.insert_report(file, crawl, report)
+                tables.note_end(file, crawl, reason, report, now)
             tables.insert_texts(file, texts)
 
     async def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            closing = self._thread.submit(self._close)
+            closing = self._thread.submit(self._closing.close)
             self._thread.shutdown(wait=False)
             # Whoever does not wait for it any longer does not keep it from being closed.
             await asyncio.shield(asyncio.wrap_future(closing))
 
-    def _close(self) -> None:
-        while self._readings:
-            self._readings.pop().close()
-        self._closing.close()
-
     # Reading.
 
     async def snapshot(self, since: float = 0.0) -> AsyncGenerator[list[Entry], None]:
-        pieces = self._snapshot(since)
-        self._readings.add(pieces)
-        try:
+        if (file := await self._open_to_read()) is not None:
+            pieces = self._snapshot(file, since)
             while (piece := await self._run(next, pieces, None)) is not None:
                 yield piece
-        finally:
-            if not self._is_closed:  # else it is closed with the file
-                await self._run(pieces.close)
-                self._readings.discard(pieces)
 
-    def _snapshot(self, since: float) -> Generator[list[Entry], None, None]:
+    @_in_thread
+    def _open_to_read(self) -> sqlite3.Connection | None:
+        if self._is_nowhere:
+            return None
         with self._errors():
-            if not self._is_nowhere:
-                self._connected()  # which sees whether the file is still the same
-                with closing(self._file.read_only()) as file:
-                    yield from sqlite_tables.snapshot(file, since)
+            self._connected()  # which sees whether the file is still the same
+            # Whoever reads no further leaves it to the end of the log.
+            return self._closing.enter_context(closing(self._file.read_only()))
+
+    def _snapshot(self, file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
+        with self._errors(), closing(file):
+            yield from sqlite_tables.snapshot(file, since)
 
     @_in_thread
     def entries(self, after: int) -> list[Entry]:
-        return self._read(sqlite_tables.entries_after, after) or []
+        with self._transaction("BEGIN") as file:
+            return sqlite_tables.entries_after(file, after)
 
     @_in_thread
     def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return self._read(sqlite_tables.pages, list(numbers)) or {}
-
-    def _read(self, query: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a *query* finds, ``None`` if there is no file yet."""
-        if self._is_nowhere:
-            return None
         with self._transaction("BEGIN") as file:
-            return query(file, *arguments)
+            return sqlite_tables.pages(file, list(numbers))
 
     # The thread, and the file.
 

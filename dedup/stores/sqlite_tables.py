@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, Stored, unpack_items
 from dedup.stores import tables
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.log import MOST_ENTRIES
@@ -22,20 +22,13 @@ _LISTED = "(SELECT value FROM json_each(?))"
 # Writing.
 
 
-def somebody_shares(file: sqlite3.Connection, now: float) -> bool:
-    """Return whether some process has a lease."""
-    return bool(tables.value(file, "SELECT EXISTS (SELECT 1 FROM owners WHERE lease > ?)", now))
-
-
-def run_of_those_who_share(file: sqlite3.Connection, now: float) -> int | None:
-    """Return the run of who joined last of those that have a lease."""
-    run: int | None = tables.value(
-        file,
-        "SELECT run FROM owners JOIN crawls ON crawls.id = crawl WHERE lease > ? "
-        "ORDER BY crawls.id DESC LIMIT 1",
-        now,
+def runs_under_way(file: sqlite3.Connection, now: float) -> list[int | None]:
+    """Return the runs of those who have a lease, ``None`` for a forgotten one; the last first."""
+    query = (
+        "SELECT run FROM owners LEFT JOIN crawls ON crawls.id = crawl WHERE lease > ? "
+        "ORDER BY crawls.id DESC"
     )
-    return run
+    return [run for (run,) in file.execute(query, (now,))]
 
 
 def crawl_and_turn(file: sqlite3.Connection, owner: bytes) -> tuple[int | None, int]:
@@ -169,11 +162,10 @@ def _entries_of_page(
     """
     record = PageRecord(*values)
     try:
-        if not isinstance(record.key, str):
-            raise TypeError("a URL is no text")
+        Stored(number, record, items).check()
         of_items = tuple(unpack_items(items))
-    except (TypeError, ValueError) as error:
-        raise sqlite3.DatabaseError(f"page {number} is none: {error}") from error
+    except ValueError as error:
+        raise sqlite3.DatabaseError(str(error)) from error
     yield Entry(number, NOBODY, 0, run, stored, Claimed(record, number))
     if preferred is not None:
         yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))

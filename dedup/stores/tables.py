@@ -1,18 +1,16 @@
 """The tables of a ledger: what is written into them, and read from them."""
 
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from socket import gethostname
+from pathlib import Path
 from time import time
 from typing import Any
 
 from dedup.limits import shorten
 from dedup.record import PageRecord, Stored, StoredBatch
-from dedup.stores import visits
-from dedup.stores.base import Commit, DuplicateNote, News, Texts
+from dedup.stores.base import Commit, DuplicateNote, Leaf, News, Texts, UrlRule
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -23,6 +21,8 @@ _EARLIER = (
     "(crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?1)) "
     "OR id <= (SELECT position FROM crawls WHERE id = ?1))"
 )
+
+_REQUESTS = Path(__file__).with_name("requests.sql")
 
 
 def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
@@ -45,15 +45,9 @@ def unfinished_crawl(file: sqlite3.Connection, job: str | None) -> tuple[int, in
     return row[:3] if row and row[3] != "finished" else None
 
 
-def sign(file: sqlite3.Connection) -> None:
-    """Write down which process uses the file, for others that want to."""
-    user = {"process": os.getpid(), "host": gethostname()}
-    file.execute("REPLACE INTO about VALUES ('used by', ?)", (json.dumps(user),))
-
-
 def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
-    visits.make_tables(file)
+    make_request_tables(file)
     for table in ("matches", "pages", "crawls", "texts", "leaves", "url_rules"):
         file.execute(f"DELETE FROM {table}")
     end_sharing(file)
@@ -122,7 +116,7 @@ def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     note_seen(file, news.seen)
     note_preferred(file, news.preferred)
     if news.leaves or news.url_rules:
-        visits.write(file, news.leaves.items(), news.url_rules.values())
+        insert_requests(file, news.leaves.items(), news.url_rules.values())
 
 
 def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int) -> None:
@@ -220,18 +214,19 @@ def storable(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def note_end(file: sqlite3.Connection, crawl: int, reason: str, at: float | None = None) -> None:
-    """Write why the *crawl* has ended, and when: by default now."""
+def note_end(
+    file: sqlite3.Connection,
+    crawl: int,
+    reason: str,
+    report: Mapping[str, Any] | None = None,
+    at: float | None = None,
+) -> None:
+    """Write why the *crawl* has ended, its JSON *report*, and when: by default now."""
+    text = None if report is None else json.dumps(report, ensure_ascii=True, default=str)
     file.execute(
-        "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
-        (time() if at is None else at, storable(shorten(reason)), crawl),
+        "UPDATE crawls SET finished = ?, reason = ?, report = coalesce(?, report) WHERE id = ?",
+        (time() if at is None else at, storable(shorten(reason)), text, crawl),
     )
-
-
-def insert_report(file: sqlite3.Connection, crawl: int, report: Mapping[str, Any]) -> None:
-    """Write the JSON *report* of a *crawl*."""
-    text = json.dumps(report, ensure_ascii=True, default=str)
-    file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, crawl))
 
 
 def insert_texts(file: sqlite3.Connection, texts: Texts) -> None:
@@ -249,3 +244,36 @@ def text_of(data: bytes) -> str:
         return zlib.decompress(data).decode("utf-8", "replace")
     except zlib.error as error:
         raise sqlite3.DatabaseError(f"a text is no text ({error})") from error
+
+
+def make_request_tables(file: sqlite3.Connection) -> None:
+    """Make the tables of leaves and of rules over URLs, unless they are there."""
+    for statement in _REQUESTS.read_text("utf-8").split(";")[:-1]:
+        file.execute(statement)
+
+
+def leaf(file: sqlite3.Connection, request: bytes) -> Leaf | None:
+    """Return the leaf that *request* stands for, ``None`` if it is none."""
+    query = "SELECT visited, etag, modified FROM leaves WHERE request = ?"
+    row = file.execute(query, (request,)).fetchone()
+    return row and Leaf(*row)
+
+
+def url_rules(file: sqlite3.Connection) -> list[UrlRule]:
+    """Return all rules."""
+    query = "SELECT kind, host, name, agreed, spared, tests, broken FROM url_rules"
+    return [UrlRule(*row) for row in file.execute(query)]
+
+
+def insert_requests(
+    file: sqlite3.Connection,
+    leaves: Iterable[tuple[bytes, Leaf | None]],
+    rules: Iterable[UrlRule],
+) -> None:
+    """Write *leaves*, ``None`` for a page that is none any more, and *rules* over URLs."""
+    for request, found in leaves:
+        if found is None:
+            file.execute("DELETE FROM leaves WHERE request = ?", (request,))
+        else:
+            file.execute("REPLACE INTO leaves VALUES (?, ?, ?, ?)", (request, *found))
+    file.executemany("REPLACE INTO url_rules VALUES (?, ?, ?, ?, ?, ?, ?)", rules)

@@ -11,8 +11,7 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import served
 
-from dedup.stores.ledger_file import LedgerFile
-from dedup.stores.ledger_lock import lock
+from dedup.stores.ledger_file import LedgerFile, lock
 from dedup.stores.reader import LedgerReader
 
 FIELDS = {"text": "body", "title": "title", "language": "language"}

@@ -31,7 +31,7 @@ _LOGS = {
     "postgresql": "dedup.stores.postgres_log:PostgresLog",
     "sqlite": "sqlite_server:log_at",
 }
-MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]
+MODULES = [place.partition(":")[0] for place in _LOGS.values()]
 """What is imported only when it is needed."""
 _REPETITIONS = (Kind.EXACT, Kind.NEAR, Kind.REPEATED, Kind.UNCHANGED)
 _AT_ONCE = 8
@@ -55,20 +55,11 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weather:
-    """What happens to messages, by chance: the share that is lost or late, delays in seconds."""
-
-    lost: float = 0.0
-    late: float = 0.0
-    delay: float = 0.0
-
-
-@dataclass(frozen=True)
 class Order:
     """What a process is told: who it is, where, and what to crawl.
 
     *begun*: when the round was, in seconds since 1970. *keeps*: a page that cannot be checked is
-    kept; else it waits. *fault*: the name of a planted one.
+    kept; else it waits. *losses*: the share of messages that get lost.
     """
 
     name: str
@@ -82,8 +73,7 @@ class Order:
     lease: float
     timeout: float
     keeps: bool
-    weather: Weather
-    fault: str | None = None
+    losses: float
 
 
 def log_of(url: str, lease: float) -> Log:
@@ -123,19 +113,18 @@ def read_notes(file: Path) -> list[list]:
 
 
 class WatchedLog(Log):
-    """A log whose messages get lost and come late, and which notes what was acknowledged."""
+    """A log whose messages get lost at times, and which notes what was acknowledged."""
 
-    def __init__(self, log: Log, notes: Notes, weather: Weather, chooser: random.Random) -> None:
+    def __init__(self, log: Log, notes: Notes, losses: float, chooser: random.Random) -> None:
         super().__init__(log.name, lease=log.lease)
         self._log = log
         self._notes = notes
-        self._weather = weather
+        self._losses = losses
         self._chooser = chooser
         self._renewed = time.monotonic()
         self._keys: dict[int, str] = {}
         self._committed: set[int] = set()
         self._released: set[int] = set()
-        self._late: set[asyncio.Task] = set()
         self._owner = b""
 
     @property
@@ -143,30 +132,14 @@ class WatchedLog(Log):
         """For how long it has not been certain that the lease was renewed, in seconds."""
         return time.monotonic() - self._renewed
 
-    async def _travel(self) -> None:
-        if self._weather.delay:
-            await asyncio.sleep(self._chooser.expovariate(1 / self._weather.delay))
-
     async def _call(self, call, *arguments, **more):
-        await self._travel()
-        luck = self._chooser.random()
-        if luck < self._weather.late:
-            task = asyncio.create_task(self._call_later(call, *arguments, **more))
-            self._late.add(task)
-            task.add_done_callback(self._late.discard)
-            raise StoreDownError("a message is late")
         answer = await call(*arguments, **more)
-        await self._travel()
-        if luck < self._weather.late + self._weather.lost:
-            raise StoreDownError("an answer was lost")
+        self._lose()
         return answer
 
-    async def _call_later(self, call, *arguments, **more) -> None:
-        await asyncio.sleep(self._chooser.random())
-        try:
-            await call(*arguments, **more)
-        except Exception as error:
-            self._notes.write("late", repr(error))
+    def _lose(self) -> None:
+        if self._chooser.random() < self._losses:
+            raise StoreDownError("an answer was lost")
 
     async def open(self):
         return await self._call(self._log.open)
@@ -217,17 +190,12 @@ class WatchedLog(Log):
         await self._call(self._log.leave, owner, reason, report, texts)
 
     async def close(self):
-        for task in self._late:
-            task.cancel()
-        await asyncio.gather(*self._late, return_exceptions=True)
         await self._log.close()
 
     async def snapshot(self, since=0.0):
-        await self._travel()
         async for piece in self._log.snapshot(since):
             yield piece
-            if self._chooser.random() < self._weather.lost:
-                raise StoreDownError("an answer was lost")
+            self._lose()
 
     async def entries(self, after):
         entries = await self._call(self._log.entries, after)
@@ -267,7 +235,7 @@ class Process:
     async def _take_part(self) -> None:
         while True:
             log = log_of(self._order.url, self._order.lease)
-            self._log = WatchedLog(log, self._notes, self._order.weather, self._chooser)
+            self._log = WatchedLog(log, self._notes, self._order.losses, self._chooser)
             self._store = SharedStore(self._log, IDENTITY)
             self._detector = Detector(SimHash(), store=self._store, count=self._count)
             try:
@@ -350,10 +318,10 @@ class Process:
                 await self._publish()
             if self._waiting and time.monotonic() > next_expiry:
                 try:
-                    seconds = await self._detector.follower.expire()
+                    await self._detector.follower.expire()
                 except StoreDownError:
                     continue
-                next_expiry = time.monotonic() + min(seconds, self._order.lease / 4)
+                next_expiry = time.monotonic() + self._order.lease / 4
 
     async def _publish(self) -> None:
         try:
@@ -373,10 +341,6 @@ def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:
 
 def run(order: Order) -> None:
     """Do what *order* says; for `multiprocessing`."""
-    if order.fault:
-        import planted_faults
-
-        planted_faults.FAULTS[order.fault]()
 
     async def run_in_time() -> None:
         async with asyncio.timeout(order.seconds):

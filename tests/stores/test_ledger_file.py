@@ -13,7 +13,7 @@ import pytest
 
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
-from dedup.stores.ledger_file import LedgerError
+from dedup.stores.ledger_file import LedgerError, LedgerInUseError
 from dedup.stores.reader import LedgerReader
 
 pytestmark = pytest.mark.slow  # many processes
@@ -204,6 +204,18 @@ def test_the_file_behind_a_link_is_converted_and_locked(path):
     source.unlink()
     with pytest.raises(LedgerError, match="is a broken link"):
         SqliteStore(other, IDENTITY)
+
+
+def test_a_ledger_that_was_removed_while_in_use_is_not_replaced(path):
+    source = path.with_name("source.sqlite")
+    store(source, 7)
+    with closing(SqliteStore(path, IDENTITY)):
+        path.unlink()
+        with pytest.raises(LedgerInUseError, match=f"{path} is in use by another crawl; wait"):
+            reindex(source, path, scope="host")
+        assert not path.exists()
+    reindex(source, path, scope="host")
+    assert stored(path) == [7]
 
 
 @pytest.mark.parametrize("opened", [lambda path: SqliteStore(path, IDENTITY), LedgerReader])

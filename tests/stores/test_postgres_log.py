@@ -105,6 +105,7 @@ async def test_a_database_is_down_while_it_is_read_only(server, database, logs):
     server.run(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
     await down(logs(server.url(database)).open(), "read-only.*target_session_attrs=read-write")
     terminate(server, database)
+    await down(process.exchange(), "terminating connection")
     await down(process.exchange(), "read-only")
     server.run(f"ALTER DATABASE {database} RESET default_transaction_read_only")
     assert await process.store(record(2)) == [3]
@@ -226,6 +227,7 @@ async def test_a_connection_that_was_ended_meanwhile_is_made_again(server, datab
     process = await logs.joined(server.url(database))
     for number in range(1, 4):
         terminate(server, database)
+        await down(process.exchange())
         assert (await process.exchange([record(number)])).made == [number]
 
 
@@ -273,10 +275,12 @@ async def test_what_joins_and_leaves_is_there_after_the_server_was_killed(own_se
     process = await logs.joined(server.url())
     server.kill()
     server.start()
+    await down(process.log.crawls())
     assert [row.reason for row in await process.log.crawls()] == [None]
     await process.leave()
     server.kill()
     server.start()
+    await down(process.log.crawls())
     assert [row.reason for row in await process.log.crawls()] == ["finished"]
 
 

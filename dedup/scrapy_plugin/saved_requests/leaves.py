@@ -29,8 +29,8 @@ from dedup.scrapy_plugin.requests import (
 from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, is_a_test
 from dedup.scrapy_plugin.setting_values import Revisits
+from dedup.stores.base import Leaf, UrlRule
 from dedup.stores.sqlite import SqliteStore
-from dedup.stores.visits import Leaf, UrlRule
 from dedup.units import SECONDS_OF_A_DAY
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from dedup.scrapy_plugin.requests import (
 )
 from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Sent, is_a_test
-from dedup.stores.base import Store
-from dedup.stores.visits import UrlRule
+from dedup.stores.base import Store, UrlRule
 from dedup.url_advice.urls import Part, Url, parts_of, without
 
 logger = get_logger(__name__)
