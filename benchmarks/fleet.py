@@ -23,6 +23,7 @@ sys.path[:0] = map(str, [ROOT, TESTS, TESTS / "stores", TESTS / "scrapy_plugin"]
 
 import fleet_speed  # noqa: E402
 from conformance import PLANS, SERVERS, Result, play  # noqa: E402
+from planted_faults import FAULTS  # noqa: E402
 from pytest import skip  # noqa: E402, PT013
 
 
@@ -36,6 +37,7 @@ def main() -> int:
     command.add_argument("--stops", type=int, default=50, help="at least (default: 50)")
     command.add_argument("--seed", type=int, default=1)
     command.add_argument("--minutes", type=float, default=1e9, help="begin no round after")
+    command.add_argument("--fault", choices=FAULTS, help="plant one, to see that it is found")
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
     command = commands.add_parser("speed", help="measure what a store and its processes take")
     command.set_defaults(run=speed)
@@ -85,7 +87,7 @@ def rounds(server, folder: Path, arguments: argparse.Namespace) -> dict[str, Res
         if (plan.crashes and not server.can_crash) or (plan.shrinks and not server.can_shrink):
             continue
         begun = time.monotonic()
-        result = play(plan, server, folder / str(seed), seed)
+        result = play(plan.with_fault(arguments.fault), server, folder / str(seed), seed)
         told = f"{result.violations or 'as it must be'}, {time.monotonic() - begun:.0f} s"
         print(
             f"round {seed}, {name}: {result.kills} kills, {result.stops} stops: {told}", flush=True

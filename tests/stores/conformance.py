@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from math import inf
 from multiprocessing.process import BaseProcess
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import crawling_process
-from crawling_process import MODULES, Order, Page, log_of, mark, read_notes
+from crawling_process import MODULES, Order, Page, Weather, log_of, mark, read_notes
 from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
@@ -61,8 +61,8 @@ class Plan:
     *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
     are in a second. *revisits*: the share of pages that come to a second fleet, every other one
     changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
-    as *keeping* says store what they cannot check, the others wait. *losses* is the share of
-    messages that get lost.
+    as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
+    messages. *fault* is the name of a planted one.
     """
 
     processes: int = 8
@@ -76,12 +76,17 @@ class Plan:
     shrinks: float = 0.0
     revisits: float = 0.0
     keeping: int = 1
-    losses: float = 0.005
+    weather: Weather = field(default_factory=Weather)
+    fault: str | None = None
 
     @property
     def limit(self) -> float:
         """When all have to be done, in seconds."""
         return 2 * self.seconds + 120
+
+    def with_fault(self, fault: str | None) -> "Plan":
+        """Return the plan with another planted fault."""
+        return replace(self, fault=fault)
 
     @property
     def is_calm(self) -> bool:
@@ -173,12 +178,13 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
     return pages
 
 
+_LIGHT = Weather(0.005, 0.003, 0.003)
 PLANS = {
-    "lost messages": Plan(losses=0.03),
-    "kills and stops": Plan(kills=8, stops=2.5),
-    "and a server that is killed": Plan(kills=8, stops=2.5, crashes=0.3),
-    "and pages that come again": Plan(kills=8, stops=2.5, revisits=0.5),
-    "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3),
+    "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003)),
+    "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT),
+    "and a server that is killed": Plan(kills=8, stops=2.5, crashes=0.3, weather=_LIGHT),
+    "and pages that come again": Plan(kills=8, stops=2.5, revisits=0.5, weather=_LIGHT),
+    "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3, weather=_LIGHT),
 }
 """What the long form plays, by turns."""
 SERVERS: dict[str, Callable[[Path], LogServer]] = {
@@ -265,7 +271,7 @@ class Round:
         order = Order(
             self._name(number), self._starts[number], self._url, self._file(number),
             self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
-            number % plan.processes < plan.keeping, plan.losses,
+            number % plan.processes < plan.keeping, plan.weather, plan.fault,
         )  # fmt: skip
         process = _CONTEXT.Process(target=crawling_process.run, args=[order], daemon=True)
         process.start()

@@ -31,7 +31,7 @@ _LOGS = {
     "postgresql": "dedup.stores.postgres_log:PostgresLog",
     "sqlite": "sqlite_server:log_at",
 }
-MODULES = [place.partition(":")[0] for place in _LOGS.values()]
+MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]
 """What is imported only when it is needed."""
 _REPETITIONS = (Kind.EXACT, Kind.NEAR, Kind.REPEATED, Kind.UNCHANGED)
 _AT_ONCE = 8
@@ -55,11 +55,20 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Weather:
+    """What happens to messages, by chance: the share that is lost or late, delays in seconds."""
+
+    lost: float = 0.0
+    late: float = 0.0
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
 class Order:
     """What a process is told: who it is, where, and what to crawl.
 
     *begun*: when the round was, in seconds since 1970. *keeps*: a page that cannot be checked is
-    kept; else it waits. *losses*: the share of messages that get lost.
+    kept; else it waits. *fault*: the name of a planted one.
     """
 
     name: str
@@ -73,7 +82,8 @@ class Order:
     lease: float
     timeout: float
     keeps: bool
-    losses: float
+    weather: Weather
+    fault: str | None = None
 
 
 def log_of(url: str, lease: float) -> Log:
@@ -113,18 +123,19 @@ def read_notes(file: Path) -> list[list]:
 
 
 class WatchedLog(Log):
-    """A log whose messages get lost at times, and which notes what was acknowledged."""
+    """A log whose messages get lost and come late, and which notes what was acknowledged."""
 
-    def __init__(self, log: Log, notes: Notes, losses: float, chooser: random.Random) -> None:
+    def __init__(self, log: Log, notes: Notes, weather: Weather, chooser: random.Random) -> None:
         super().__init__(log.name, lease=log.lease)
         self._log = log
         self._notes = notes
-        self._losses = losses
+        self._weather = weather
         self._chooser = chooser
         self._renewed = time.monotonic()
         self._keys: dict[int, str] = {}
         self._committed: set[int] = set()
         self._released: set[int] = set()
+        self._late: set[asyncio.Task] = set()
         self._owner = b""
 
     @property
@@ -132,14 +143,30 @@ class WatchedLog(Log):
         """For how long it has not been certain that the lease was renewed, in seconds."""
         return time.monotonic() - self._renewed
 
+    async def _travel(self) -> None:
+        if self._weather.delay:
+            await asyncio.sleep(self._chooser.expovariate(1 / self._weather.delay))
+
     async def _call(self, call, *arguments, **more):
+        await self._travel()
+        luck = self._chooser.random()
+        if luck < self._weather.late:
+            task = asyncio.create_task(self._call_later(call, *arguments, **more))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+            raise StoreDownError("a message is late")
         answer = await call(*arguments, **more)
-        self._lose()
+        await self._travel()
+        if luck < self._weather.late + self._weather.lost:
+            raise StoreDownError("an answer was lost")
         return answer
 
-    def _lose(self) -> None:
-        if self._chooser.random() < self._losses:
-            raise StoreDownError("an answer was lost")
+    async def _call_later(self, call, *arguments, **more) -> None:
+        await asyncio.sleep(self._chooser.random())
+        try:
+            await call(*arguments, **more)
+        except Exception as error:
+            self._notes.write("late", repr(error))
 
     async def open(self):
         return await self._call(self._log.open)
@@ -190,12 +217,17 @@ class WatchedLog(Log):
         await self._call(self._log.leave, owner, reason, report, texts)
 
     async def close(self):
+        for task in self._late:
+            task.cancel()
+        await asyncio.gather(*self._late, return_exceptions=True)
         await self._log.close()
 
     async def snapshot(self, since=0.0):
+        await self._travel()
         async for piece in self._log.snapshot(since):
             yield piece
-            self._lose()
+            if self._chooser.random() < self._weather.lost:
+                raise StoreDownError("an answer was lost")
 
     async def entries(self, after):
         entries = await self._call(self._log.entries, after)
@@ -235,7 +267,7 @@ class Process:
     async def _take_part(self) -> None:
         while True:
             log = log_of(self._order.url, self._order.lease)
-            self._log = WatchedLog(log, self._notes, self._order.losses, self._chooser)
+            self._log = WatchedLog(log, self._notes, self._order.weather, self._chooser)
             self._store = SharedStore(self._log, IDENTITY)
             self._detector = Detector(SimHash(), store=self._store, count=self._count)
             try:
@@ -341,6 +373,10 @@ def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:
 
 def run(order: Order) -> None:
     """Do what *order* says; for `multiprocessing`."""
+    if order.fault:
+        import planted_faults
+
+        planted_faults.FAULTS[order.fault]()
 
     async def run_in_time() -> None:
         async with asyncio.timeout(order.seconds):

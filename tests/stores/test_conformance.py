@@ -1,4 +1,4 @@
-"""What fleets of real processes have stored, over each log.
+"""What fleets of real processes have stored, over each log; and that the suite sees what is wrong.
 
 `benchmarks/fleet.py conformance` has the long form.
 """
@@ -6,9 +6,19 @@
 from dataclasses import replace
 
 import pytest
-from conformance import PLANS, SERVERS, play
+from cases import sampled
+from conformance import PLANS, SERVERS, Plan, play
 
 pytestmark = pytest.mark.slow
+
+FOUND = {
+    "look_once": (Plan(), "near pages both stored"),
+    "drop_for_open_claims": (Plan(kills=5), "duplicates of what is not stored"),
+    "take_all_for_unchanged": (Plan(revisits=0.5), "duplicates of what is not near"),
+    "expire_the_living": (Plan(kills=1), "claims lost within the lease"),
+    "ignore_losses": (Plan(stops=3), "stored and never published"),
+}
+"""When the planted faults show, and as what."""
 
 
 @pytest.fixture(params=SERVERS.values(), ids=SERVERS)
@@ -50,11 +60,22 @@ def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
     assert result.violations == {}, "\n".join(result.examples)
 
 
-def test_lost_messages_have_nobody_wait(tmp_path):
+def test_lost_and_late_messages_have_nobody_wait(tmp_path):
     server = SERVERS["redis"](tmp_path)
     try:
-        result = played(server, tmp_path / "round", "lost messages")
+        result = played(server, tmp_path / "round", "lost and late messages")
     finally:
         server.stop()
     assert result.violations == {}, "\n".join(result.examples)
     assert result.waits_over == 0
+
+
+@pytest.mark.parametrize("fault", sampled(FOUND, "drop_for_open_claims", "ignore_losses"))
+def test_planted_faults_are_found(tmp_path, fault):
+    plan, kind = FOUND[fault]
+    server = SERVERS["redis"](tmp_path)
+    try:
+        result = play(plan.with_fault(fault), server, tmp_path / "round", seed=1)
+    finally:
+        server.stop()
+    assert kind in result.violations, result
