@@ -1,24 +1,22 @@
-"""Judged pairs of pages -> precision and recall of methods at every threshold, with bounds.
+"""Judged pairs of pages -> precision and recall of a method at every threshold, with bounds.
 
 No labelled collection is needed. The pairs that a method finds within a generous distance are
-divided into strata by their distance, and a person judges a random sample of each stratum.
-
-All pairs have one random order, which does not depend on the methods. The first pairs of each
-stratum in that order are judged. So the judged pairs are a random sample of every stratum of every
-method, and one answer serves all methods that find the pair.
+divided into strata by their distance, and a person judges a random sample of each stratum: its
+first pairs in one random order of all pairs.
 """
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN, Hashing, mix
+from dedup.plugins import MethodChoice
 from dedup.search import index_for, order_to_compare
 from dedup.text import Document
 from dedup.wilson import wilson
@@ -39,8 +37,8 @@ _FEW_PAIRS = 50
 class Candidates:
     """The pairs that *method* finds, in strata by their distance.
 
-    *strata* maps each threshold to the pairs within it that are not within the one before;
-    *max_distance* is the last threshold.
+    *strata* maps each threshold to the pairs within it that are not within the one before, in a
+    random order, which depends on their keys only; *max_distance* is the last threshold.
     """
 
     method: Method
@@ -50,34 +48,66 @@ class Candidates:
     def max_distance(self) -> float:
         return max(self.strata)
 
+    @property
+    def pairs(self) -> list[Pair]:
+        """All of them, the nearest first."""
+        return self.pairs_within(self.max_distance)
+
     def pairs_within(self, threshold: float) -> list[Pair]:
         nearer = (pairs for most, pairs in self.strata.items() if most <= threshold)
         return list(chain.from_iterable(nearer))
 
+    def sample(self, count: int) -> list[Pair]:
+        """Return *count* pairs to judge, or all pairs if there are fewer.
+
+        The number of pairs from a stratum is proportional to the square root of its size: large
+        strata decide on recall, small ones on the threshold. The strata take turns, so that a
+        person who stops early has judged some pairs of each. A larger *count* extends the sample.
+        """
+        turns = [
+            ((number + 0.5) / math.sqrt(len(pairs)), threshold, pair)
+            for threshold, pairs in self.strata.items()
+            for number, pair in enumerate(pairs)
+        ]
+        return [pair for *_, pair in sorted(turns)[:count]]
+
+    def steps(self, labels: Mapping[Pair, str]) -> list["Step"]:
+        """Return the results at each threshold that adds a pair.
+
+        Recall counts the near-duplicates among all pairs that the method finds.
+        """
+        strata = [_Stratum.of(most, pairs, labels) for most, pairs in self.strata.items() if pairs]
+        return [_step(strata[:number], strata[number:]) for number in range(1, len(strata) + 1)]
+
 
 def find_candidates(
-    kind: type[Method],
-    arguments: Mapping[str, Any],
+    choice: MethodChoice,
+    keys: Sequence[str],
     documents: Sequence[Document],
     progress: Callable[[], object] = lambda: None,
     hashing: Hashing = PLAIN,
 ) -> Candidates:
-    """Find the pairs of *documents* within a generous distance by the method of the class *kind*.
+    """Find the pairs of *documents*, pages with *keys*, within a generous distance by a method.
 
-    That distance is the *max_distance* of the arguments. Otherwise it is the largest one of the
-    method's `sweep` before most pairs are alike by chance. *progress* is called for every page;
-    *hashing*: see `Method`.
+    That distance is the *max_distance* of the arguments of *choice*. Otherwise it is the largest
+    one of the method's `sweep` before most pairs are alike by chance. *progress* is called for
+    every page; *hashing*: see `Method`.
     """
-    method = kind(**arguments)
-    thresholds = [method.max_distance]
-    swept = kind.sweep[1] if kind.sweep[0] == "max_distance" else ()
-    has_limit = "max_distance" in arguments or not swept
-    if swept:
-        nearer = [value for value in swept if value < method.max_distance]
-        thresholds = [*nearer, method.max_distance] if has_limit else list(swept)
-        method = kind(**{**arguments, "max_distance": thresholds[-1]})
-    method = method.with_hashing(hashing)
-    sketches = [method.sketch(document) for document in documents]
+
+    def method_for(threshold: float) -> Method:
+        arguments = {**choice.arguments, "max_distance": threshold} if swept else choice.arguments
+        return choice.kind(**arguments).with_hashing(hashing)
+
+    name, swept = choice.kind.sweep
+    if name != "max_distance":
+        swept = ()
+    method = choice.kind(**choice.arguments).with_hashing(hashing)
+    has_limit = "max_distance" in choice.arguments or not swept
+    thresholds = [value for value in swept if not has_limit or value < method.max_distance]
+    if has_limit:
+        thresholds.append(method.max_distance)
+    method = method_for(thresholds[-1])
+    sketches = method.sketches(documents)
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
     order = order_to_compare(method, documents)
@@ -90,12 +120,14 @@ def find_candidates(
         enough = len(strata) if has_limit else _count_before_chance(strata, len(documents))
         if enough < len(strata):
             del strata[enough:], thresholds[enough:]
-            method = kind(**{**arguments, "max_distance": thresholds[-1]}).with_hashing(hashing)
+            method = method_for(thresholds[-1])
             index = index_for(method)
             for earlier in order[: place + 1]:
                 if sketches[earlier] is not None:
                     index.add(sketches[earlier], earlier)
         progress()
+    for pairs in strata:
+        _shuffle(pairs, keys)
     return Candidates(method, dict(zip(thresholds, strata, strict=True)))
 
 
@@ -145,100 +177,15 @@ class _Stratum(NamedTuple):
 
     @classmethod
     def of(cls, threshold: float, pairs: Sequence[Pair], labels: Mapping[Pair, str]) -> "_Stratum":
-        """Count the answers before the first pair without one.
-
-        Later pairs were answered for another stratum; with them, the sample would not be random.
-        """
+        """Count the answers before the first pair without one: the others are no random sample."""
         answers = list(takewhile(bool, map(labels.get, pairs)))
         judged = len(answers) - answers.count(SKIP)
         return cls(threshold, len(pairs), len(answers), judged, answers.count(YES))
-
-    def joined(self, beyond: "_Stratum") -> "_Stratum":
-        return _Stratum(beyond.threshold, *map(sum, zip(self[1:], beyond[1:], strict=True)))
 
     @property
     def weight(self) -> float:
         """How many pairs count: not those of which nobody can tell."""
         return self.pairs * (self.judged / self.answered if self.answered else 1.0)
-
-
-class Calibration:
-    """Chooses the pairs to judge, and estimates precision and recall from the answers."""
-
-    def __init__(
-        self, keys: Sequence[str], candidates: Sequence[Candidates], seed: int = 0
-    ) -> None:
-        """Create the calibration of methods by their *candidates* among the same pages.
-
-        *keys*: those of the pages. *seed* selects the random order of the pairs, which does not
-        depend on the order of the pages.
-        """
-        self.candidates = list(candidates)
-        self.pairs = dict.fromkeys(pair for stratum in self._strata() for pair in stratum)
-        """The pairs that any method finds, each once."""
-        places = _random_places(keys, list(self.pairs), seed)
-        self._place = dict(zip(self.pairs, places, strict=True))
-        for stratum in self._strata():
-            stratum.sort(key=self._place.__getitem__)
-
-    def _strata(self) -> Iterator[list[Pair]]:
-        for candidates in self.candidates:
-            yield from candidates.strata.values()
-
-    def sample(self, count: int) -> list[Pair]:
-        """Return *count* pairs to judge, or all pairs if there are fewer.
-
-        The number of pairs from a stratum is proportional to the square root of its size: large
-        strata decide on recall, small ones on the threshold. The strata take turns, so that a
-        person who stops early has judged some pairs of each. A larger *count* extends the sample.
-        """
-        turns: dict[Pair, float] = {}
-        for stratum in self._strata():
-            for number, pair in enumerate(stratum):
-                turn = (number + 0.5) / math.sqrt(len(stratum))
-                turns[pair] = min(turn, turns.get(pair, turn))
-        return sorted(turns, key=lambda pair: (turns[pair], self._place[pair]))[:count]
-
-    def steps(self, candidates: Candidates, labels: Mapping[Pair, str]) -> list[Step]:
-        """Return the results of a method at each threshold that adds a pair that was judged.
-
-        Recall counts the near-duplicates among all pairs that any method finds.
-        """
-        own = _strata_of(candidates.strata.items(), labels)
-        unseen = ((math.inf, pairs) for pairs in self._strata_of_others(candidates))
-        others = _strata_of(unseen, labels)
-        return [_step(own[:number], own[number:] + others) for number in range(1, len(own) + 1)]
-
-    def _strata_of_others(self, candidates: Candidates) -> Iterator[list[Pair]]:
-        """Yield the strata of the other methods without the pairs of *candidates*.
-
-        A pair stays only in the stratum of the first method that finds it.
-        """
-        known = set(chain.from_iterable(candidates.strata.values()))
-        for other in self.candidates:
-            if other is not candidates:
-                for stratum in other.strata.values():
-                    yield [pair for pair in stratum if pair not in known]
-                known.update(chain.from_iterable(other.strata.values()))
-
-
-def _strata_of(
-    strata: Iterable[tuple[float, Sequence[Pair]]], labels: Mapping[Pair, str]
-) -> list[_Stratum]:
-    """Return the strata that have pairs, by their thresholds.
-
-    Strata of which nobody has judged a pair are one with the next that was judged, as no nearer
-    pairs are less alike; the last of all with the one before.
-    """
-    found: list[_Stratum] = []
-    for stratum in (_Stratum.of(most, pairs, labels) for most, pairs in strata if pairs):
-        if found and not found[-1].judged:
-            stratum = found.pop().joined(stratum)
-        found.append(stratum)
-    if len(found) > 1 and not found[-1].judged:
-        last = found.pop()
-        found.append(found.pop().joined(last))
-    return found
 
 
 def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
@@ -301,11 +248,9 @@ def recommend(steps: Sequence[Step]) -> Step | None:
     return good[-1] if good else None
 
 
-def _random_places(keys: Sequence[str], pairs: Sequence[Pair], seed: int) -> list[int]:
-    """Return the place of each pair in a random order; ties do not matter."""
-    hashes = PLAIN.feature_hashes(keys)
-    ends = np.sort(hashes[np.array(pairs, np.int64).reshape(-1, 2)], axis=1)
-    places: list[int] = mix(
-        mix(ends[:, 0] ^ mix(np.array([seed], np.uint64))) ^ ends[:, 1]
-    ).tolist()
-    return places
+def _shuffle(pairs: list[Pair], keys: Sequence[str]) -> None:
+    """Put *pairs* in a random order, which depends on the keys of their pages only."""
+    hashes = PLAIN.feature_hashes([keys[number] for pair in pairs for number in pair])
+    ends = np.sort(hashes.reshape(-1, 2), axis=1)
+    places = mix(mix(ends[:, 0] ^ mix(np.zeros(1, np.uint64))) ^ ends[:, 1]).tolist()
+    pairs[:] = [pair for _, pair in sorted(zip(places, pairs, strict=True))]

@@ -43,20 +43,15 @@ class Collection:
     simplify_chinese: bool = False
     """Whether all methods see Chinese in Simplified characters."""
 
-    seconds_for_tokens: float = 0.0
-    """The CPU time to tokenise all pages, once that is done."""
-
     @cached_property
     def documents(self) -> list[Document]:
         """The pages, with their tokens, which are computed once for all methods."""
-        start = process_time()
         documents = [
             Document.from_main_text(text, simplify_chinese=self.simplify_chinese)
             for text in self.texts
         ]
         for document in documents:
             _ = document.tokens  # computed here, once
-        self.seconds_for_tokens = process_time() - start
         return documents
 
     @cached_property
@@ -169,9 +164,8 @@ class Evaluation:
 
     *pairs_found* are those that count, right or false. *f1_edited* counts only pairs whose
     normalised texts differ. *cpu_ms_per_page* is the time of sketch and search, without extraction
-    and tokens. *pages_per_s* is the number of main texts that one core tokenises, sketches and
-    searches per second. *bytes_per_page* is the memory of the index. *lost_text* is what would be
-    lost of the main texts if the later page of each pair found were dropped, right or false, unless
+    and tokens. *bytes_per_page* is the memory of the index. *lost_text* is what would be lost of
+    the main texts if the later page of each pair found were dropped, right or false, unless
     the earlier one was; of a method that finds parts, the shorter page in place of the later one.
     *pages_with_evidence*: those that were read from HTML.
     """
@@ -186,7 +180,6 @@ class Evaluation:
     recall: float
     f1: float
     f1_edited: float
-    pages_per_s: float
     cpu_ms_per_page: float
     bytes_per_page: float
     lost_text: LostText
@@ -248,7 +241,6 @@ def evaluate(
         parameters=method.parameters,
         pages=len(collection),
         **scores,
-        pages_per_s=pages / (collection.seconds_for_tokens + seconds),
         cpu_ms_per_page=1000 * seconds / pages,
         bytes_per_page=index.nbytes / pages,
         lost_text=lost_with(pairs, collection.sequences, order),

@@ -78,28 +78,23 @@ def load_lexicon(source: str) -> Lexicon:
         raise ValueError(f"{message} ({error.strerror})") from error
     except (ValueError, RecursionError):
         content = None
-    format_ = content.get("format") if isinstance(content, dict) else None
-    if not str(format_).startswith(FORMAT.rpartition(" ")[0]):
-        raise ValueError(f"{source} is not a lexicon; make one with: dedup evaluate --lexicon")
-    if format_ != FORMAT:
+    if not _is_lexicon(content):
         raise ValueError(
-            f"{source} is a lexicon of another version: {format_!r}, expected {FORMAT!r}; "
-            "make it again"
+            f"{source} is no {FORMAT}, or damaged; make one with: dedup evaluate --lexicon"
         )
+    return Lexicon(source, content["documents"], content["frequencies"], content["digest"])
+
+
+def _is_lexicon(content: Any) -> bool:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return False
     documents, frequencies = content.get("documents"), content.get("frequencies")
-    if not _are_counts(documents, frequencies) or content.get("digest") != digest_of(
-        documents, frequencies
-    ):
-        raise ValueError(f"{source} is damaged: its numbers or its digest are wrong; make it again")
-    return Lexicon(source, documents, frequencies, content["digest"])
-
-
-def _are_counts(documents: object, frequencies: object) -> bool:
     return (
         type(documents) is int
         and documents >= 2
         and isinstance(frequencies, dict)
         and all(type(count) is int and 1 <= count <= documents for count in frequencies.values())
+        and content.get("digest") == digest_of(documents, frequencies)
     )
 
 

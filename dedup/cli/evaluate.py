@@ -1,9 +1,7 @@
 """``dedup evaluate``: score methods on labelled pages, or find the threshold that suits yours."""
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
@@ -106,9 +104,16 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
         raise ValueError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
-    collections = _read_collections(
-        folders, options.extractor, simplify_chinese=choices[0].simplifies_chinese
-    )
+    extract = None if options.extractor is None else extractor_of(options.extractor)
+    collections = [
+        read_collection(
+            folder,
+            min_tokens=SHORT,
+            extractor=extract,
+            simplify_chinese=choices[0].simplifies_chinese,
+        )
+        for folder in folders
+    ]
     with progress("pages", sum(map(len, collections)) * len(methods)) as advance:
         results = [
             evaluate(collection, method, advance, demands=DEMANDS[options.evidence])
@@ -119,33 +124,14 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
         print_json([result.as_json() for result in results])
         return
     _show_results(results, options.sweep)
-    by_name = {collection.name: collection for collection in collections}
-    for result in results:
-        _show_errors(by_name[result.collection], result, options.errors)
-
-
-def _read_collections(
-    folders: Sequence[Path], extractor: str | None, *, simplify_chinese: bool
-) -> list[Collection]:
-    """Return the collections, named after their folders: with the whole path if two are alike."""
-    extract = None if extractor is None else extractor_of(extractor)
-    collections = [
-        read_collection(
-            folder, min_tokens=SHORT, extractor=extract, simplify_chinese=simplify_chinese
-        )
-        for folder in folders
-    ]
-    names = Counter(collection.name for collection in collections)
-    return [
-        collection if names[collection.name] == 1 else replace(collection, name=str(folder))
-        for collection, folder in zip(collections, folders, strict=True)
-    ]
+    for number, result in enumerate(results):
+        _show_errors(collections[number // len(methods)], result, options.errors)
 
 
 def _show_results(results: Sequence[Evaluation], with_parameter: bool) -> None:
     table = new_table("collection", "method", right=(
         *["threshold"] * with_parameter, "found / to find", "precision", "recall", "F1",
-        "F1 edited", "text lost", "pages/s", "CPU ms/page", "bytes/page",
+        "F1 edited", "text lost", "CPU ms/page", "bytes/page",
     ))  # fmt: skip
     for result in results:
         name = METHODS[result.method].sweep[0] if result.method in METHODS else "max_distance"
@@ -159,7 +145,6 @@ def _show_results(results: Sequence[Evaluation], with_parameter: bool) -> None:
             f"{result.precision:.3f}" if result.pairs_found else "–",
             *(f"{score:.3f}" for score in scores),
             result.lost_text.percent if result.lost_text.sequences else "–",
-            f"{result.pages_per_s:,.0f}",
             f"{result.cpu_ms_per_page:.2f}",
             f"{result.bytes_per_page:,.0f}",
         )

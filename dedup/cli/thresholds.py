@@ -5,7 +5,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.text import Text
 
@@ -13,7 +13,6 @@ from dedup.atomic_file import replacing
 from dedup.calibration import (
     LABELS,
     PRECISION,
-    Calibration,
     Candidates,
     Estimate,
     Pair,
@@ -23,8 +22,9 @@ from dedup.calibration import (
 )
 from dedup.cli.ledgers import open_ledger
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import console, diff, new_table, print_json, progress, show
+from dedup.cli.terminal import diff, new_table, print_json, progress, show
 from dedup.lost_text import LostText, lost_with, sequences_of
+from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
 from dedup.records.lines import read_records
@@ -38,10 +38,12 @@ from dedup.units import Count, count_of
 _COLUMNS = ("key1", "key2", "label")
 # Spreadsheets cannot hold more in a cell.
 _MOST_IN_CELL = 32_000
-_LEGEND = """\
-found, precision, recall: expected values for all pairs up to that distance (with 95 % bounds).
-Recall is of the near-duplicates among all pairs to judge from. Text lost: of the extracted
-text of the pages that are dropped at that threshold, the part that no kept page has."""
+_LEGEND = (
+    "found, precision, recall: expected values for all pairs up to that distance (with 95 % "
+    "bounds). Recall is of the near-duplicates among all pairs to judge from. Text lost: of the "
+    "extracted text of the pages that are dropped at that threshold, the part that no kept page "
+    "has."
+)
 
 Keys = tuple[str, str]
 """The keys of two pages, in alphabetical order."""
@@ -50,36 +52,37 @@ Keys = tuple[str, str]
 def run(options: argparse.Namespace) -> None:
     """Write the table of pairs to judge, or show what its answers say of each threshold."""
     choices = choices_of(options.method)
-    methods = [method for choice in choices for method in methods_of(choice)]
+    if len(choices) > 1:
+        raise ValueError("--sample and --answers take one --method")
+    [choice] = choices
+    [method] = methods_of(choice)
     answers = {} if options.answers is None else _read_answers(options.answers)
-    keys, documents = _distinct_pages(options, simplify_chinese=choices[0].simplifies_chinese)
-    with progress("pages", len(documents) * len(choices)) as advance:
-        candidates = [
-            find_candidates(choice.kind, choice.arguments, documents, advance, method.hashing)
-            for choice, method in zip(choices, methods, strict=True)
-        ]
-    calibration = Calibration(keys, candidates)
-    if not calibration.pairs:
+    keys, documents = _distinct_pages(options, simplify_chinese=choice.simplifies_chinese)
+    with progress("pages", len(documents)) as advance:
+        candidates = find_candidates(choice, keys, documents, advance, method.hashing)
+    if not candidates.pairs:
         raise ValueError(f"no two of {count_of(len(keys), 'page')} are near: nothing to judge")
     if options.sample:
-        _write_pairs(options.output, calibration.sample(options.sample), keys, documents, answers)
+        _write_pairs(options.output, candidates.sample(options.sample), keys, documents, answers)
         return
     labels = {
         pair: answers[both]
-        for pair in calibration.pairs
+        for pair in candidates.pairs
         if (both := _in_order(keys[pair[0]], keys[pair[1]])) in answers
     }
     if not labels:
         raise ValueError(f"{options.answers} has no answer about a pair of these pages")
-    results = _results(calibration, labels, documents)
+    steps = candidates.steps(labels)
+    texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
+    lost = [lost_with(candidates.pairs_within(step.threshold), texts, order) for step in steps]
     if options.json:
-        print_json(_as_json(results, len(labels)))
+        print_json(_as_json(candidates.method, steps, lost, len(labels)))
         return
-    show(f"{count_of(len(keys), 'page')} with different texts; pairs to judge from:")
-    for each in candidates:
-        number = sum(map(len, each.strata.values()))
-        show(f"  {each.method.name}: {number:,}, up to distance {each.max_distance:.4g}")
-    _show(results, choices)
+    show(
+        f"{count_of(len(keys), 'page')} with different texts; pairs to judge from: "
+        f"{len(candidates.pairs):,}, up to distance {candidates.max_distance:.4g}"
+    )
+    _show(candidates, choice, steps, lost)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
 
@@ -167,81 +170,34 @@ def _read_answers(path: Path) -> dict[Keys, str]:
     return answers
 
 
-class _Result(NamedTuple):
-    """The steps of one method, with the text that is lost at each, and the recommended one."""
-
-    candidates: Candidates
-    steps: list[Step]
-    lost: list[LostText]
-    choice: Step | None
-
-
-def _results(
-    calibration: Calibration, labels: Mapping[Pair, str], documents: Sequence[Document]
-) -> list[_Result]:
-    texts = sequences_of(documents)
-    results = []
-    for candidates in calibration.candidates:
-        steps = calibration.steps(candidates, labels)
-        order = order_to_compare(candidates.method, documents)
-        lost = [lost_with(candidates.pairs_within(s.threshold), texts, order) for s in steps]
-        results.append(_Result(candidates, steps, lost, recommend(steps)))
-    return results
-
-
-def _best(results: Sequence[_Result]) -> int | None:
-    """Return the number of the recommended result with the highest recall."""
-    chosen = [number for number, result in enumerate(results) if result.choice]
-    return max(chosen, key=lambda n: results[n].choice.recall.mean, default=None)  # type: ignore[union-attr]  # those have one
-
-
-def _as_json(results: Sequence[_Result], judged: int) -> dict[str, Any]:
-    best = _best(results)
+def _as_json(
+    method: Method, steps: Sequence[Step], lost: Sequence[LostText], judged: int
+) -> dict[str, Any]:
+    chosen = recommend(steps)
     return {
         "judged": judged,
-        "methods": [
+        "method": method.name,
+        "parameters": method.parameters,
+        "thresholds": [
             {
-                "method": result.candidates.method.name,
-                "parameters": result.candidates.method.parameters,
-                "thresholds": [
-                    {
-                        **step._asdict(),
-                        "precision": step.precision._asdict(),
-                        "recall": step.recall._asdict(),
-                        "lost_text": lost._asdict(),
-                    }
-                    for step, lost in zip(result.steps, result.lost, strict=True)
-                ],
-                "recommended": result.choice and result.choice.threshold,
+                **step._asdict(),
+                "precision": step.precision._asdict(),
+                "recall": step.recall._asdict(),
+                "lost_text": text._asdict(),
             }
-            for result in results
+            for step, text in zip(steps, lost, strict=True)
         ],
-        "recommended": None if best is None else results[best].candidates.method.name,
+        "recommended": chosen and chosen.threshold,
     }
 
 
-def _show(results: Sequence[_Result], choices: Sequence[MethodChoice]) -> None:
-    for result in results:
-        _show_steps(result)
-    show()
-    show(_LEGEND if console().width > 96 else " ".join(_LEGEND.split()))
-    show()
-    for result in results:
-        show(_sentence(result))
-    if (best := _best(results)) is not None and (choice := results[best].choice):
-        method = results[best].candidates.method
-        arguments = dict(choices[best].arguments)
-        if "max_distance" in method.parameters:
-            arguments["max_distance"] = choice.threshold
-        setting = {"name": method.name, **arguments} if arguments else method.name
-        show()
-        show(Text(f"DEDUP_METHOD = {setting!r}"))
-
-
-def _show_steps(result: _Result) -> None:
+def _show(
+    candidates: Candidates, choice: MethodChoice, steps: Sequence[Step], lost: Sequence[LostText]
+) -> None:
+    method, chosen = candidates.method, recommend(steps)
     titles = ("pairs", "judged", "right", "found", "precision", "recall", "text lost")
-    table = new_table(result.candidates.method.name, right=titles)
-    for step, lost in zip(result.steps, result.lost, strict=True):
+    table = new_table(method.name, right=titles)
+    for step, text in zip(steps, lost, strict=True):
         # Without an answer, there is nothing to estimate from.
         shares = map(_interval, (step.precision, step.recall)) if step.judged else ("–", "–")
         table.add_row(
@@ -251,27 +207,31 @@ def _show_steps(result: _Result) -> None:
             f"{step.right:,}",
             f"{step.found:,.0f}" if step.judged else "–",
             *shares,
-            lost.percent,
-            style="bold" if step is result.choice else "",
+            text.percent,
+            style="bold" if step is chosen else "",
         )
     show()
     show(table)
+    show()
+    show(_LEGEND)
+    show()
+    if chosen is None:
+        show(f"No threshold has an expected precision of {PRECISION} by these answers.")
+        return
+    show(
+        f"Up to distance {chosen.threshold:.4g}, precision {_interval(chosen.precision)}, recall "
+        f"{_interval(chosen.recall)}. At this threshold, {lost[steps.index(chosen)].percent} of "
+        "the extracted text of dropped pages is lost."
+    )
+    if len(candidates.strata) > 1 and chosen.threshold == candidates.max_distance:
+        show("It is the largest distance tried (a max_distance of --method is).")
+    arguments = dict(choice.arguments)
+    if "max_distance" in method.parameters:
+        arguments["max_distance"] = chosen.threshold
+    setting = {"name": method.name, **arguments} if arguments else method.name
+    show()
+    show(Text(f"DEDUP_METHOD = {setting!r}"))
 
 
 def _interval(estimate: Estimate) -> str:
     return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
-
-
-def _sentence(result: _Result) -> str:
-    name, choice = result.candidates.method.name, result.choice
-    if choice is None:
-        return f"{name}: no threshold has an expected precision of {PRECISION} by these answers."
-    lost = result.lost[result.steps.index(choice)]
-    text = (
-        f"{name}: up to distance {choice.threshold:.4g}, precision {_interval(choice.precision)}, "
-        f"recall {_interval(choice.recall)}. At this threshold, {lost.percent} of the extracted "
-        "text of dropped pages is lost."
-    )
-    if len(result.candidates.strata) > 1 and choice.threshold == result.candidates.max_distance:
-        text += " It is the largest distance tried (a max_distance of --method is)."
-    return text

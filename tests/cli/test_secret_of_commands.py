@@ -153,7 +153,7 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
     pairs.write_text(pairs.read_text().replace("\t\t", "\tyes\t"))
     code, out, _ = run(capsys, "evaluate", feed, "--answers", pairs)
     assert code == 0
-    found = re.search(r"simhash: (\d+), up to distance (\d+)", out)
+    found = re.search(r"from: (\d+), up to distance (\d+)", out)
     pairs, farthest = map(int, found.groups())
     counts = []
     for method in (SimHash(), SimHash().with_hashing(KeyedHashing(SECRET))):
