@@ -1,9 +1,7 @@
-"""Waits for results of other threads, for calls and for room, with every kind of event loop."""
+"""Waits for results of other threads, and for calls, with every kind of event loop."""
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -48,36 +46,6 @@ async def wait_for_call(seconds: float, subscribe: Callable[[Callable[[], None]]
         return await maybe_deferred_to_future(ended)
     finally:
         timer.cancel()
-
-
-class Backlog:
-    """Counts the work in progress, and has others wait while there is much of it."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._in_progress = 0
-        self._waiting: deque[Deferred[None]] = deque()
-
-    @contextmanager
-    def one_more(self) -> Iterator[None]:
-        """Count one piece of work as long as the block runs."""
-        self._in_progress += 1
-        try:
-            yield
-        finally:
-            self._in_progress -= 1
-            # Who is woken need not begin any work, so that nobody would wake the next one.
-            while self._waiting and self._in_progress < self._limit:
-                self._waiting.popleft().callback(None)
-                if self._in_progress:
-                    break
-
-    async def wait_for_room(self) -> None:
-        """Wait while as much work as the limit allows is in progress."""
-        while self._in_progress >= self._limit:
-            has_room: Deferred[None] = Deferred()
-            self._waiting.append(has_room)
-            await maybe_deferred_to_future(has_room)
 
 
 def _call_in_loop() -> Callable[[Callable[[], Any]], Any]:

@@ -2,15 +2,12 @@
 
 import contextlib
 import marshal
-import zlib
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
 from sys import getsizeof
 from time import perf_counter
-from typing import TypeVar
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
@@ -21,13 +18,10 @@ from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.requests import callback_of
 from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
-from dedup.text import to_utf8
 from dedup.workers import Pool, ReadError
-
-T = TypeVar("T")
 
 
 def reason_not_to_read(response: Response) -> str | None:
@@ -41,51 +35,52 @@ def reason_not_to_read(response: Response) -> str | None:
     return None
 
 
-class _LastOnes(dict[bytes, T]):
-    """What was remembered last of bodies, *most* bytes of it."""
+class _LastSequences(dict[bytes, Sequences]):
+    """The samples of sequences of the bodies that were read last, *most* bytes of them."""
 
-    def __init__(self, most: int, size_of: Callable[[T], int]) -> None:
-        self.most = most
+    most = 1 << 22
+
+    def __init__(self) -> None:
+        super().__init__()
         self.nbytes = 0
-        self._size_of = size_of
 
-    def remember(self, key: bytes, value: T) -> None:
-        self[key] = value
-        self.nbytes += self._size_of(value)
+    def remember(self, key: bytes, sequences: Sequences) -> None:
+        self[key] = sequences
+        self.nbytes += _size(sequences)
         while self.nbytes > self.most:
-            self.nbytes -= self._size_of(self.pop(next(iter(self))))
+            self.nbytes -= _size(self.pop(next(iter(self))))
+
+
+def _size(sequences: Sequences) -> int:
+    """Return the bytes of *sequences*, their tuple, the key, and their places in the table."""
+    return len(sequences.sample) + 300
 
 
 class BodyReader:
     """Reads the pages of responses and of items' fields, but no body twice.
 
-    It remembers what a verdict needs of each body (some 180 bytes). Samples of sequences, and
-    texts that somebody asks for, some kilobytes each, it remembers of the last bodies only: one
-    that comes again much later is left out of the estimate of lost text, and is read again for its
+    It remembers what a verdict needs of each body (some 180 bytes). Samples of sequences, some
+    kilobytes each, it remembers of the last bodies only: one that comes again much later is left
+    out of the estimate of lost text. A body that comes again is read again if somebody needs its
     text.
 
     Where callbacks had items of many pages before, it reads the next ones before these run. Once a
     callback runs, Scrapy starts CONCURRENT_ITEMS tasks for its output. If that waits for its page
-    to be read, each task waits with it, which takes a millisecond more a page.
+    to be read, each task waits with it, which takes a millisecond more a page, and 180 kB. What
+    waits here still counts as one of the concurrent requests, so the download slows down by itself.
     """
 
     _enough = 10
     """Pages in a row that were needed; a page that is not is read in vain."""
 
-    def __init__(
-        self, pool: Pool, backlog: Backlog, summary: Summary, states: ResponseStates
-    ) -> None:
-        self._backlog = backlog
+    def __init__(self, pool: Pool, summary: Summary, states: ResponseStates) -> None:
         self._pool = pool
         self._summary = summary
         self._states = states
         self._nbytes = 0
-        self.sequences = _LastOnes[Sequences](
-            1 << 22, lambda one: len(one.sample) + _SIZE_OF_SEQUENCES
-        )
-        self._texts = _LastOnes[bytes](1 << 24, len)  # compressed
-        self._read: dict[bytes, bytes] = {}
-        self._unreadable: dict[bytes, tuple[str, str]] = {}
+        self.sequences = _LastSequences()
+        # By body, the packed page, or the cause and message of a failure.
+        self._read: dict[bytes, bytes | tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
         # By callback, of which a spider has few.
         self._needed_in_a_row: Counter[str] = Counter()
@@ -102,11 +97,7 @@ class BodyReader:
         return state.page
 
     async def response_arrives(self, request: Request, response: Response) -> None:
-        """Wait while many pages are being read; read this one, too, if that is sure to be asked.
-
-        That is if the callback of *request* has needed the pages of all that came before it.
-        """
-        await self._backlog.wait_for_room()
+        """Read the page if the callback of *request* has needed those of all that came before."""
         if self._needed_in_a_row[callback_of(request)] >= self._enough and _is_readable(response):
             with contextlib.suppress(Exception):  # which `read` meets again, with somebody to tell
                 await self._read_once(response, self._states.of(response))
@@ -127,28 +118,32 @@ class BodyReader:
 
     async def _read_html(self, response: HtmlResponse) -> Page:
         key = _body_key(response)
-        if known := self._read.get(key):
+        known = self._read.get(key)
+        if isinstance(known, tuple):
+            raise ReadError(*known)
+        if known:
             page = replace(_unpack(known), sequences=self.sequences.get(key))
             return self._repeated(page)
-        if failure := self._unreadable.get(key):
-            raise ReadError(*failure)
         if future := self._being_read.get(key):
             return self._repeated(await result_of(future))
         start = perf_counter()
         future = self._being_read[key] = self._pool.submit(PageReader.read_html, response.text)
         try:
             page = await self._result(future, start)
-            packed = self._read[key] = _pack(page)
-            self._nbytes += getsizeof(key) + getsizeof(packed)
+            self._remember(key, _pack(page))
             if page.sequences:
                 self.sequences.remember(key, page.sequences.thinned(self._summary.halvings))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
-                self._unreadable[key] = error.cause, str(error)[:200]
+                self._remember(key, (error.cause, str(error)[:200]))
             raise
         finally:
             del self._being_read[key]
         return page
+
+    def _remember(self, key: bytes, what: bytes | tuple[str, str]) -> None:
+        self._read[key] = what
+        self._nbytes += getsizeof(key) + getsizeof(what)
 
     def _repeated(self, page: Page) -> Page:
         self._summary.count("bodies_repeated", 1)
@@ -156,27 +151,26 @@ class BodyReader:
         return page
 
     async def _result(self, future: "Future[Page]", start: float) -> Page:
-        with self._backlog.one_more():
-            page = await result_of(future)
+        page = await result_of(future)
         for stage, seconds in page.seconds.items():
             self._summary.record_time(stage, seconds)
         waited = perf_counter() - start
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
         return page
 
-    async def text_of(self, response: Response) -> str:
-        """Return the main text of *response*, "" for what is no HTML; raises ReadError."""
-        page = await self.read(response)
-        if not isinstance(response, HtmlResponse):
-            return ""
-        key = _body_key(response)
-        if page.text is None:
-            if key in self._texts:
-                return zlib.decompress(self._texts[key]).decode()
-            page = await result_of(self._pool.submit(PageReader.read_html, response.text))
-        if key not in self._texts:
-            self._texts.remember(key, zlib.compress(to_utf8(page.text or ""), 1))
-        return page.text or ""
+    async def read_with_text(self, response: Response) -> Page:
+        """Return the page of *response* with its text, which is not kept of a body seen before.
+
+        Raises ReadError. What is no HTML has none.
+        """
+        page, state = await self.read(response), self._states.of(response)
+        if page.text is not None or not isinstance(response, HtmlResponse):
+            return page
+        if state.page_with_text is None:
+            self._summary.count("bodies_read_again", 1)
+            future = self._pool.submit(PageReader.read_html, response.text)
+            state.page_with_text = await result_of(future)
+        return state.page_with_text
 
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
@@ -184,22 +178,10 @@ class BodyReader:
         future = self._pool.submit(PageReader.read_field, value)
         return await self._result(future, start)
 
-    async def read_again(self, response: HtmlResponse) -> Page:
-        """Return the page of *response* with its text, which was not kept; raises ReadError."""
-        state = self._states.of(response)
-        if state.page is None or state.page.text is None:
-            self._summary.count("bodies_read_again", 1)
-            state.page = await result_of(self._pool.submit(PageReader.read_html, response.text))
-        return state.page
-
     @property
     def nbytes(self) -> int:
-        """The memory of what is remembered, in bytes; of unreadable bodies, an estimate."""
-        failures = self._unreadable
-        of_a_failure = sum(map(getsizeof, next(iter(failures.items()), ())))
-        tables = sum(getsizeof(table) for table in (self._read, failures) if table)
-        nbytes = self._nbytes + self.sequences.nbytes + self._texts.nbytes
-        return tables + nbytes + len(failures) * of_a_failure
+        """The memory of what is remembered, in bytes."""
+        return (getsizeof(self._read) if self._read else 0) + self._nbytes + self.sequences.nbytes
 
 
 def _is_readable(response: Response) -> bool:
@@ -218,10 +200,6 @@ def _unpack(packed: bytes) -> Page:
     record = PageRecord(tokens=tokens, digest=digest, sketch=sketch, evidence=evidence)
     text = None if digest else ""
     return Page(record, text, language=language or None, seconds={"read": seconds})
-
-
-# The key, the tuple and its bytes, and their places in the table.
-_SIZE_OF_SEQUENCES = 300
 
 
 def _body_key(response: HtmlResponse) -> bytes:

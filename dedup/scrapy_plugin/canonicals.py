@@ -1,7 +1,7 @@
 """Pages that name another one as their canonical page: they wait for it, and give way to it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from scrapy.utils.response import get_base_url
 
 from dedup.canonical import canonical_of
 from dedup.evidence import Objection
-from dedup.preference import are_same_url, canonical_form
+from dedup.preference import are_same_url
 from dedup.record import PageRecord
 from dedup.rule import Rule
 from dedup.scopes import domain
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MOST_KNOWN = 100_000
-"""How many requests are followed on their way, and pages that are stored under other URLs."""
+"""How many requests are followed on their way, and pages that others call their canonical one."""
 _MOST_WAITING = 64
 _MOST_TITLES = 2
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -75,8 +75,7 @@ class Canonicals:
         self._notices = notices
         self._count = notices.count
         self.copies = SelfDeclaredCopies(rule)
-        self._most_bytes = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") // 2
-        self._bytes_waiting = self._waiting = 0
+        self._waiting = 0
         # By the fingerprints of the requests.
         self._on_their_way: dict[bytes, _OnItsWay] = {}
 
@@ -120,18 +119,15 @@ class Canonicals:
         page, canonical = self._known(response.request), self._known(Request(url))
         if not (limits.WAIT_TIMEOUT and page and canonical) or page.waits or canonical.waits:
             return
-        size = max(len(response.body), 1024)
-        if self._waiting >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
+        if self._waiting >= _MOST_WAITING or self._is_half_full:
             self._count("canonicals/too_many")
             return
         self._count("canonicals/waited")
         page.waits = True
         self._waiting += 1
-        self._bytes_waiting += size
         try:
             await self._wait(canonical)
         finally:
-            self._bytes_waiting -= size
             self._waiting -= 1
             page.waits = False
 
@@ -145,6 +141,14 @@ class Canonicals:
             await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), canonical.calls.append)
             if not (canonical.has_arrived or self._may_come):
                 return
+
+    @property
+    def _is_half_full(self) -> bool:
+        """Whether so much waits in the scraper that the download might soon stop for it."""
+        engine = self._crawler.engine
+        if engine is None or engine.scraper.slot is None:
+            return False
+        return engine.scraper.slot.active_size > engine.scraper.slot.max_active_size // 2
 
     @property
     def _may_come(self) -> bool:
@@ -178,26 +182,17 @@ class SelfDeclaredCopies:
         self._rule = rule
         # The pages that were believed, by what they match.
         self._believed: defaultdict[str, set[str]] = defaultdict(set)
-        self._stored_at: dict[str, str] = {}
-
-    def note_stored_at(self, urls: Iterable[str], stored: str) -> None:
-        """Take note that what was asked for at *urls* is stored, or about to be, at *stored*."""
-        for url in urls:
-            if len(self._stored_at) < _MOST_KNOWN and not are_same_url(url, stored):
-                self._stored_at[canonical_form(url)] = stored
 
     def believe(
         self, record: PageRecord, canonical: str, objection: Objection, original: str
     ) -> bool:
         """Return whether the page of *record* calls its match *original* its *canonical* page.
 
-        Or it calls a page so that is itself stored as its match. *objection* says that the page has
-        another title or URL than that.
+        *objection* says that the page has another title or URL than that.
         """
-        named = self._stored_at.get(canonical_form(canonical), canonical)
         if (
             objection not in (Objection.TITLE, Objection.ADDRESS)
-            or not are_same_url(named, original)
+            or not are_same_url(canonical, original)
             or not self._rule.believes(record.witness, canonical, original)
             or len(self._believed) >= _MOST_KNOWN
         ):

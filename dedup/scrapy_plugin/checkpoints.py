@@ -8,7 +8,6 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -21,7 +20,6 @@ from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.setting_values import shown_place
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
 from dedup.stores.base import StoreState
@@ -30,13 +28,8 @@ from dedup.units import Count
 
 logger = get_logger(__name__)
 
-FEEDS_HELD_BACK = "dedup_feeds_held_back"
-"""The finish reason of a crawl that shares a store, and stores items in the end only."""
 _SECONDS_FOR_FEEDS = 1200.0
 """How long the end of a crawl waits for feeds to be uploaded."""
-_SECONDS_IN_SILENCE = 5.0
-# How long the end of a crawl waits for a store that is down, and for it to take the report.
-_SECONDS_FOR_THE_REST = 10.0
 _SECONDS_TO_LEAVE = 30.0
 
 
@@ -58,76 +51,25 @@ class Checkpoints:
         feeds: Feeds,
         outage: StoreOutage,
         notices: Notices,
-        spider: str,
     ) -> None:
-        """Create them for a crawl of the *spider* with this name."""
         self._detector = detector
         self._store = detector.store
         self._follower = detector.follower
         self._feeds = feeds
         self._outage = outage
         self._notices = notices
-        self._count = notices.count
-        self._spider = spider
-        self._waits_for_feeds = settings.index.commit == "stored"
-        self._drops_unchanged = settings.action == "drop" and not settings.revisits.are_kept
-        # Never contended, so that no event loop is needed, unless the store waits.
-        self._joining = asyncio.Lock()
+        self._settings = settings
+        self._waits_for_feeds = settings.index.waits_for_feeds
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
         self._is_busy = False
         self._last: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Begin with the regular checkpoints; raises CloseSpider if a feed loses items by them.
-
-        That is one to which nothing can be added, or that is overwritten although the store knows
-        the pages whose items are in it, or that keeps these from being shared.
-        """
-        if not self._store.is_durable:
-            return
-        if self._drops_unchanged and len(self._detector):
-            pages = f"{Count(len(self._detector)):page is|pages are}"
-            self._feeds.refuse_overwriting(
-                f"{pages} not stored again while unchanged, since {self._store.name} knows that"
-            )
-        self._feeds.refuse_torn()
-        if self._store.is_shared:
-            self._refuse_feeds_held_back()
-            logger.info("This crawl shares %s", self._store.name)
-        if not self._waits_for_feeds:
-            logger.info(
-                "Pages count as stored when their items have passed the pipelines (commit=passed "
-                "in DEDUP_INDEX): what feeds lose after that is not stored again"
-            )
-        self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
-
-    def _refuse_feeds_held_back(self) -> None:
-        if self._waits_for_feeds and (held := self._feeds.held_back):
-            logger.error(
-                "The crawl does not start: other crawls share %s, and would wait until the end of "
-                "this one for what it stores, since a feed cannot be flushed before: %s. Use local "
-                "feeds without compression, or add commit=passed to DEDUP_INDEX if your pipelines "
-                "store the items", self._store.name, ", ".join(map(shown_place, held)),
-            )  # fmt: skip
-            raise CloseSpider(FEEDS_HELD_BACK)
-
-    async def join(self) -> None:
-        """Join the store with the first page: a crawl without items changes nothing there.
-
-        A shared store that is down is joined later, by whoever tells it something.
-        """
-        if self._store.has_joined:
-            return
-        async with self._joining:
-            if self._store.has_joined or self._store.is_down:
-                return
-            try:
-                await self._store.join(self._spider)
-            except StoreDownError:
-                return
-            except LedgerError as error:
-                self._notices.tell_once("The ledger is not written: %s", error)
+        """Begin with the regular checkpoints; raises CloseSpider if a feed loses items by them."""
+        if self._store.is_durable:
+            _check_feeds(self._feeds, self._detector, self._settings)
+            self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
 
     @property
     def state(self) -> StoreState | None:
@@ -187,7 +129,7 @@ class Checkpoints:
     async def _write(self) -> bool:
         """Have the store told all news; return whether it was."""
         is_written = await self._has_succeeded(self._publish())
-        self._count("checkpoints/written" if is_written else "checkpoints/failed")
+        self._notices.count("checkpoints/written" if is_written else "checkpoints/failed")
         return is_written
 
     async def _publish(self) -> None:
@@ -203,9 +145,9 @@ class Checkpoints:
         try:
             await self._follower.exchange(news)
         except Exception:
-            self._count("store/failed_exchanges")
+            self._notices.count("store/failed_exchanges")
             raise
-        self._count("store/exchanges")
+        self._notices.count("store/exchanges")
         self._outage.end()
 
     async def _in_thread(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -221,7 +163,7 @@ class Checkpoints:
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._notices.tell_once("The ledger %s was not written: %s", self._store.name, error)
         except Exception:
-            self._count("errors")
+            self._notices.count("errors")
             logger.exception("Dedup failed to write its ledger; it will try again")
         else:
             return True
@@ -246,21 +188,19 @@ class Checkpoints:
 
     async def _write_the_rest(self) -> None:
         """Tell all; an item that was not checked has to be claimed before it can be published."""
-        deadline = monotonic() + _SECONDS_FOR_THE_REST
+        deadline = monotonic() + limits.OUTAGE_TIMEOUT
         while self._has_news or self._follower.late_claims:
             if await self._write():  # a part, if there is much
-                deadline = monotonic() + _SECONDS_FOR_THE_REST
+                deadline = monotonic() + limits.OUTAGE_TIMEOUT
             elif self._store.is_shared and monotonic() < deadline:
                 await asyncio.sleep(limits.CHECKPOINT_INTERVAL)
             else:
                 return
 
     async def _are_feeds_stored(self) -> bool:
-        if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
-            logger.info("The ledger waits for the feeds, which are being stored")
-            if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
-                logger.warning("The feeds are not closed yet: the ledger waits no longer")
-                return False
+        if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
+            logger.warning("The feeds are not closed yet: the ledger waits no longer")
+            return False
         if not self._feeds.are_stored:
             logger.warning("A feed has failed: what it may have held is not remembered")
             return False
@@ -293,3 +233,21 @@ class Checkpoints:
             logger.warning("%s: the connection was not closed: %s", self._store.name, error)
         finally:
             self._store.close()
+
+
+def _check_feeds(feeds: Feeds, detector: Detector, settings: DedupSettings) -> None:
+    """Raise CloseSpider if nothing can be added to a feed, or it keeps pages from being shared.
+
+    Or if it is overwritten, although the store knows the pages whose items are in it.
+    """
+    store = detector.store
+    if settings.action == "drop" and not settings.revisits.are_kept and len(detector):
+        pages = f"{Count(len(detector)):page is|pages are}"
+        feeds.refuse_overwriting(
+            f"{pages} not stored again while unchanged, since {store.name} knows that"
+        )
+    feeds.refuse_torn()
+    if store.is_shared:
+        if settings.index.waits_for_feeds:
+            feeds.refuse_held_back(store.name)
+        logger.info("This crawl shares %s", store.name)

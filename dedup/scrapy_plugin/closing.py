@@ -1,11 +1,10 @@
-"""Why a crawl ends before it has met all pages: nothing is new any more, or the store is down."""
+"""Why a crawl ends early: nothing is new any more, or the store that crawls share is down."""
 
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
 from dedup.logs import get_logger
-from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.notices import Notices
 
 if TYPE_CHECKING:
@@ -25,27 +24,6 @@ def end_early(crawler: "Crawler", reason: str) -> None:
     """Have *crawler* end with *reason*, once its requests under way are done."""
     if crawler.engine:
         deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
-
-
-class Closing:
-    """Ends the crawl after *limit* unchanged pages in a row; 0: never (DEDUP_CLOSE_UNCHANGED).
-
-    New and changed pages begin the row anew; others do not count.
-    """
-
-    def __init__(self, crawler: "Crawler", limit: int) -> None:
-        self._crawler = crawler
-        self._limit = limit
-        self._unchanged = 0
-
-    def verdict_is_given(self, verdict: Verdict) -> None:
-        """Count a page by its *verdict*."""
-        if verdict.kind in (Kind.NEW, Kind.CHANGED):
-            self._unchanged = 0
-        elif verdict.kind is Kind.UNCHANGED:
-            self._unchanged += 1
-            if self._unchanged == self._limit:
-                end_early(self._crawler, UNCHANGED)
 
 
 class StoreOutage:

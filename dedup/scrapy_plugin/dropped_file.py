@@ -5,34 +5,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from dedup.dropped import DroppedItem
 from dedup.limits import shorten_url
 from dedup.rule import Verdict
 
-# Others hold the lock while they write a line. A process that is stopped holds it for ever.
-_SECONDS_TO_WAIT = 2.0
-
 
 class DroppedFile:
     """Appends dropped items to a JSONL file, with their verdict, so that none is lost for good.
 
-    Several crawls may append to one file, also at once. A line that a kill or a full disk tore is
-    ended, so that the next item is not appended to half of one.
+    Several crawls may append to one file, also at once: the system appends a line as a whole. One
+    that a kill or a full disk tore is ended, so that the next item is not appended to half of one.
     """
 
     def __init__(self, path: Path) -> None:
-        # A lock of the system's, which ends with the process; the file itself may be replaced.
         self._path = path
-        self._lock = FileLock(f"{path}.lock")
         self._encoder = _AnyItemEncoder()
 
     def add(
         self, item: Any, url: str, verdict: Verdict, record: dict[str, Any] | None = None
     ) -> None:
-        """Write *item* of the page at *url*, wholly or not at all; raises OSError if that fails.
+        """Write *item* of the page at *url*; raises OSError if there is no room for all of it.
 
         *record*: that of the page, as `to_field` writes it.
         """
@@ -50,20 +44,13 @@ class DroppedFile:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Opened each time: whoever moves the file away finds all of it there, and nothing is
         # written to what nobody will see again.
-        with (
-            self._lock.acquire(timeout=_SECONDS_TO_WAIT, poll_interval=0.01),
-            self._path.open("a+b", buffering=0) as file,
-        ):
+        with self._path.open("a+b", buffering=0) as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             begin = b"" if file.read(1) in (b"", b"\n") else b"\n"
             rest = memoryview(b"%b%b\n" % (begin, line.encode()))
-            try:
-                while rest:
-                    rest = rest[file.write(rest) :]  # less of it than asked, on a full disk
-            except OSError:
-                file.truncate(end)
-                raise
+            while rest:
+                rest = rest[file.write(rest) :]  # less of it than asked, on a full disk
 
 
 class _AnyItemEncoder(ScrapyJSONEncoder):

@@ -1,31 +1,26 @@
-"""One feed of a crawl, as Scrapy has it: its file, and how it was before an item that failed.
+"""One feed of a crawl, as Scrapy has it: its file, and whether half an item may be at its end.
 
-While a crawl writes to a local file that cannot be mended without it, an empty file lies beside
-it: its mark. If it lies there when the next crawl begins, the last one did not end, and half an
-item may be at the end of the feed.
+While a crawl writes to a local file, but one of JSON lines, an empty file lies beside it: its mark.
+If it lies there when the next crawl begins, the last one did not end, and half an item may be at
+the end of the feed. Half a line of JSON is ended, and readers skip it.
 """
 
 import codecs
-import csv
 import os
-import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 
-_LINES = (exporters.JsonLinesItemExporter, exporters.PprintItemExporter)
 _BLOCK = 1 << 20
-_LARGEST_FIELD = 1 << 28
-# The format allows one document a file.
-_DOCUMENTS = (exporters.JsonItemExporter, exporters.XmlItemExporter)
 # They write nothing of an item that they cannot export.
 _EXPORTERS_OF_WHOLE_ITEMS = (
-    *_LINES,
+    exporters.JsonLinesItemExporter,
+    exporters.PprintItemExporter,
     exporters.JsonItemExporter,
     exporters.MarshalItemExporter,
 )
@@ -56,63 +51,60 @@ class Feed:
         self.is_stored: bool | None = None
         """Whether all of its items are; ``None`` until it is closed."""
         self._calls: list[Callable[[], object]] = []
-        self._is_local = type(slot.storage) is FileFeedStorage
-        self._exporter_class = slot.exporters.get(slot.format)
+        storage: Any = slot.storage
+        options = slot.feed_options
+        is_plain = "postprocessing" not in options
+        exporter_class = slot.exporters.get(slot.format)
+        self._is_local = type(storage) is FileFeedStorage
+        self._writes_whole_items = exporter_class in _EXPORTERS_OF_WHOLE_ITEMS
         self.can_be_flushed = (
-            type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
-            and self._exporter_class in _DIRECT_EXPORTERS
-            and "postprocessing" not in slot.feed_options
+            type(storage) in (FileFeedStorage, StdoutFeedStorage)
+            and exporter_class in _DIRECT_EXPORTERS
+            and is_plain
         )
         """Whether an item has left the process when the file is flushed."""
-        self.is_awaited = (
-            bool(slot.feed_options.get("batch_item_count")) and not self.can_be_flushed
-        )
+        self.is_awaited = bool(options.get("batch_item_count")) and not self.can_be_flushed
         """Whether its items are safe when it is stored, while other items are in other batches."""
+        # In some encodings, more than one byte ends a line.
+        line_ends = "\n\n".encode(options["encoding"] or "utf-8")
+        self._has_lines = (
+            self._is_local
+            and is_plain
+            and line_ends.endswith(b"\n\n")
+            and issubclass(slot.exporters[slot.format], exporters.JsonLinesItemExporter)
+        )
+        self._last_line_may_be_open = self._has_lines
         self._mark = (
-            Path(f"{slot.storage.path}.open")  # type: ignore[attr-defined]  # a local file
-            if self._is_local and not _has_format(slot, _LINES)
-            else None
+            Path(f"{storage.path}.open") if self._is_local and not self._has_lines else None
         )
         self._is_marked = False
-        # Whether the last crawl that wrote to the file did not end.
-        self._is_torn = self._mark is not None and self._mark.exists()
-        self._is_appended_to = self._will_be_appended_to()
-        self._is_to_be_mended = False
-        # How the slot was before the item; no size if its file cannot be cut to it.
+        self._is_torn = (  # by an earlier crawl, and appended to
+            self._mark is not None
+            and self._mark.exists()
+            and storage.write_mode == "ab"
+            and has_content(storage.path)
+        )
+        self.has_half_an_item = False
+        """Whether this crawl has left half an item at the end, which no reader skips."""
+        self._is_spoilt = False
+        # How the slot was before the item; no position in what is no file.
         self._items = 0
-        self._exporter: Any = None
-        self._size: int | None = None
-        self._has_half_an_item = self._is_spoilt = False
-
-    def _will_be_appended_to(self) -> bool:
-        storage: Any = self.slot.storage
-        return self._is_local and storage.write_mode == "ab" and has_content(storage.path)
+        self._position: int | None = None
 
     @property
     def _file(self) -> Any:
         """The open file, below any plugins that process the content."""
         return getattr(self.slot.file, "file", self.slot.file)
 
-    @property
-    def is_removed(self) -> bool:
-        """Whether the open file has no name any more: it is gone when the process ends."""
-        is_open = self._is_local and self.slot.file and not self._file.closed
-        return bool(is_open) and not os.fstat(self._file.fileno()).st_nlink
-
     def check(self) -> None:
         """Raise TornFeedError if nobody could read what is appended."""
-        if self._is_torn and self._is_appended_to and not is_mendable(self.slot):
+        if self._is_torn or self.has_half_an_item:
             raise TornFeedError(
-                f"{self.slot.uri} is not whole: a crawl that wrote to it was killed, or has not "
-                "ended yet, and nobody could read what is appended to half an item. Move it away "
-                "(all but its end can still be used), or use another file for this crawl; if you "
-                f"know that it is whole, remove {self._mark}"
+                f"{self.slot.uri} is not whole: half an item may be at its end, since a crawl that "
+                "wrote to it was killed, found no room, or has not ended yet. Nobody could read "
+                "what is appended. Move the file away (all but its end can still be used), or use "
+                f"another one for this crawl; if you know that it is whole, remove {self._mark}"
             )
-
-    @property
-    def adds_a_document(self) -> bool:
-        """Whether items follow the end of a document, such as JSON or XML."""
-        return self._is_appended_to and _has_format(self.slot, _DOCUMENTS)
 
     def mark(self) -> None:
         """Have the next crawl know if this one does not end; raises OSError."""
@@ -122,46 +114,41 @@ class Feed:
             self._is_marked = True
 
     def _unmark(self) -> None:
-        """Forget the mark, unless what an earlier crawl has torn is still there."""
-        is_still_torn = self._is_torn and (self._is_appended_to or self.slot.file is None)
-        if self._mark and not is_still_torn:
+        """Forget the mark, unless what a crawl has torn is still there."""
+        if self._mark and self._is_marked and not (self._is_torn or self.has_half_an_item):
             self._mark.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        if self.slot.file and not self.slot.file.closed and self.can_be_flushed:
+        # Before half an item, all was flushed.
+        is_open = self.slot.file and not self.slot.file.closed
+        if is_open and self.can_be_flushed and not self.has_half_an_item:
             self.slot.file.flush()
 
     def begin(self) -> None:
         """Open the file if need be, so that the next item can be read, and note how it is."""
-        slot = self.slot
-        if self._has_half_an_item:
-            self._cut()
-        if slot.file is None:
-            self._is_to_be_mended = self._will_be_appended_to()
-        self._items, self._size = slot.itemcount, None
-        slot.start_exporting()
-        if self._is_to_be_mended and is_mendable(slot):
-            mend(slot, is_torn=self._is_torn)
-            self._is_torn = False
-        self._is_to_be_mended = False
+        self._items = self.slot.itemcount
+        self.slot.start_exporting()
         self.flush()
-        if self._is_local and self.can_be_flushed and _is_last_writer(self._file):
-            self._size = os.fstat(self._file.fileno()).st_size
-            self._exporter = copy(slot.exporter)
+        if self._last_line_may_be_open:
+            self._end_last_line()
+        if self._is_local and self.can_be_flushed:
+            self._position = self._file.tell() if self._file.seekable() else None
 
     def fail(self, error: BaseException) -> bool:
-        """Remove what *error* left of the item; return whether the feed may be unreadable now."""
-        slot, has_item = self.slot, self.slot.itemcount > self._items
-        if not slot.file or self._file.closed:
+        """Note what *error* may have left of the item; return whether the feed may be unreadable.
+
+        What is left of a line is ended before the next item.
+        """
+        has_item = self.slot.itemcount > self._items
+        if not self.slot.file or self._file.closed:
             return False
-        if self._is_local and self.can_be_flushed:
-            with suppress(OSError):  # what is left is removed before the next item
-                if not (has_item and self._is_flushed()):
-                    self._cut()
-        elif not (has_item or self.can_be_flushed):
-            is_whole = self._exporter_class in _EXPORTERS_OF_WHOLE_ITEMS
-            self._is_spoilt |= isinstance(error, OSError) or not is_whole
-        return self._is_spoilt
+        if not self.can_be_flushed:
+            is_whole = self._writes_whole_items and not isinstance(error, OSError)
+            self._is_spoilt |= not (has_item or is_whole)
+        elif self._is_local and not (self._is_flushed() and (has_item or self._has_nothing_more())):
+            self._last_line_may_be_open = self._has_lines
+            self.has_half_an_item = not self._has_lines
+        return self._is_spoilt or self.has_half_an_item
 
     def _is_flushed(self) -> bool:
         try:
@@ -170,24 +157,28 @@ class Feed:
             return False
         return True
 
-    def _cut(self) -> None:
-        """Cut the file to what it was before the item, unless others have written to it, too."""
-        file, size = self.slot.file, self._size
+    def _has_nothing_more(self) -> bool:
+        """Return whether nothing was written since the item began."""
+        return self._position is not None and bool(self._file.tell() == self._position)
+
+    def _end_last_line(self) -> None:
+        """End the last line of the open file, if it has no end, as after a kill; raises OSError."""
+        file, path = self.slot.file, self.slot.storage.path  # type: ignore[attr-defined]  # local
         assert file
-        self._has_half_an_item = True
-        if size is not None and _is_last_writer(file):
-            os.ftruncate(file.fileno(), size)  # this may make room for what is buffered
-            os.lseek(file.fileno(), 0, os.SEEK_END)
-            file.flush()
-            os.ftruncate(file.fileno(), size)
-            self.slot.exporter = self._exporter
-            if size == 0 and (stream := getattr(self._exporter, "stream", None)):
-                stream.reconfigure(encoding=stream.encoding)  # writes its byte order mark again
-        else:
-            file.flush()
-            self._is_to_be_mended = True
+        self._last_line_may_be_open = False
+        if not (has_content(path) and os.access(path, os.R_OK)):
+            return
+        with open(path, "rb") as readable:
+            size = readable.seek(0, os.SEEK_END)
+            readable.seek(max(0, size - _BLOCK))
+            end = readable.read()
+        if torn := _length_of_torn_character(end, self.slot.feed_options["encoding"] or "utf-8"):
+            with suppress(PermissionError):  # it can be appended to only
+                os.ftruncate(file.fileno(), size - torn)
         file.seek(0, os.SEEK_END)
-        self._has_half_an_item = False
+        if not end.endswith(b"\n"):
+            file.write(b"\n")
+            file.flush()
 
     def end(self, *, is_stored: bool) -> bool:
         """Tell who waits whether it *is_stored*, as Scrapy says, now that it is closed; return it.
@@ -197,7 +188,7 @@ class Feed:
         # Scrapy closes only the first of several plugins: the others may keep all that they have,
         # and leave a file that is whole, but without it.
         is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
-        is_stored &= is_ended and not self._is_spoilt and not self._has_half_an_item
+        is_stored &= is_ended and not (self._is_spoilt or self.has_half_an_item)
         self._tell(is_stored)
         if is_stored:
             self._unmark()
@@ -220,71 +211,18 @@ class Feed:
         self._calls.append(call)
 
 
-def _is_last_writer(file: Any) -> bool:
-    """Return whether nobody else has added to a regular file since this process wrote to it."""
-    status = os.fstat(file.fileno())
-    end = os.lseek(file.fileno(), 0, os.SEEK_CUR) if stat.S_ISREG(status.st_mode) else None
-    return end == status.st_size
+def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> bool:
+    """Tell *call* whether all of *feeds* are stored, once it is known; return whether it is now."""
+    for feed in feeds:
+        if feed.is_stored is None:
+            feed.when_closed(partial(when_all_closed, feeds, call))
+            return False
+    call(all(feed.is_stored for feed in feeds))
+    return True
 
 
 def has_content(path: str) -> bool:
     return os.path.isfile(path) and os.path.getsize(path) > 0
-
-
-def is_mendable(slot: FeedSlot) -> bool:
-    """Return whether a file of this format can be mended at its end."""
-    return _has_format(slot, (*_LINES, exporters.CsvItemExporter))
-
-
-def _has_format(slot: FeedSlot, formats: tuple[type, ...]) -> bool:
-    """Return whether the file has one of *formats*, without compression, in bytes that end lines.
-
-    So an encoding in which the end of a line is more than one byte has none.
-    """
-    options = slot.feed_options
-    is_plain = "\n\n".encode(options["encoding"] or "utf-8").endswith(b"\n\n")
-    exporter = slot.exporters[slot.format]
-    return is_plain and "postprocessing" not in options and issubclass(exporter, formats)
-
-
-def mend(slot: FeedSlot, *, is_torn: bool) -> None:
-    """End the last line of the open file of *slot*, which `is_mendable`, if it has no end.
-
-    *is_torn*: the last crawl did not end, so that a record of CSV may be open, too. Raises OSError.
-    """
-    file, path = slot.file, slot.storage.path  # type: ignore[attr-defined]  # a local file
-    assert file
-    if not os.access(path, os.R_OK):
-        return
-    encoding = slot.feed_options["encoding"] or "utf-8"
-    dialect = getattr(getattr(slot.exporter, "csv_writer", None), "dialect", None)
-    line_end = (dialect.lineterminator if dialect else "\n").encode()
-    with open(path, "rb") as readable:
-        size = readable.seek(0, os.SEEK_END)
-        readable.seek(max(0, size - _BLOCK))
-        end = readable.read()
-    if torn := _length_of_torn_character(end, encoding):
-        with suppress(PermissionError):  # it can be appended to only
-            os.ftruncate(file.fileno(), size - torn)
-    if not (dialect and is_torn):
-        file.write(_rest_of_line_end(end, line_end))
-    elif size <= _BLOCK and line_end not in end:
-        os.ftruncate(file.fileno(), 0)  # half of a header, which is written again
-    elif _may_be_open(path, encoding, dialect):
-        # Within quotes they end there, elsewhere they are part of a field.
-        file.write(f"torn{dialect.quotechar or ''}".encode() + line_end)
-    else:
-        file.write(_rest_of_line_end(end, line_end))
-    file.flush()
-    file.seek(0, os.SEEK_END)
-
-
-def _rest_of_line_end(end: bytes, line_end: bytes) -> bytes:
-    """Return what the *end* of a file lacks of a *line_end*."""
-    if not end or end.endswith(line_end):
-        return b""
-    is_half = end.endswith(line_end[:1]) and len(line_end) == 2
-    return line_end[1:] if is_half else line_end
 
 
 def _length_of_torn_character(end: bytes, encoding: str) -> int:
@@ -293,20 +231,3 @@ def _length_of_torn_character(end: bytes, encoding: str) -> int:
     # Some encodings can only be decoded from the beginning of a line.
     decoder.decode(end[end.rfind(b"\n") + 1 :])
     return len(decoder.getstate()[0])
-
-
-def _may_be_open(path: str, encoding: str, dialect: Any) -> bool:
-    """Return whether the last record of a CSV file may go on in what is appended."""
-    limit = csv.field_size_limit(_LARGEST_FIELD)
-    try:
-        with open(path, encoding=encoding, errors="replace", newline="") as text:
-            rows = csv.reader(text, dialect, strict=True)
-            if dialect.quoting != csv.QUOTE_NONE:  # the others convert numbers
-                rows = csv.reader(text, dialect, strict=True, quoting=csv.QUOTE_MINIMAL)
-            for _ in rows:
-                pass
-    except csv.Error:
-        return True
-    finally:
-        csv.field_size_limit(limit)
-    return False

@@ -13,9 +13,7 @@ from scrapy.extensions.feedexport import (
     FeedExporter,
     FeedSlot,
     FileFeedStorage,
-    GCSFeedStorage,
     ItemFilter,
-    S3FeedStorage,
     StdoutFeedStorage,
 )
 from scrapy.utils.defer import ensure_awaitable
@@ -33,9 +31,11 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 TORN_FEED = "dedup_torn_feed"
-"""The finish reason of a crawl that cannot append to one of its feeds."""
+"""The finish reason of a crawl that cannot append to one of its feeds any more."""
 OVERWRITTEN_FEED = "dedup_overwritten_feed"
 """That of one that would overwrite a feed whose items its ledger knows."""
+FEEDS_HELD_BACK = "dedup_feeds_held_back"
+"""That of one that shares a store, and stores items in the end only."""
 _HAS_TIME = re.compile(r"%\((batch_)?time\)")
 
 Exported: TypeAlias = set[Feed] | None
@@ -60,8 +60,7 @@ class Feeds:
         self._are_closed = False
         self._call_when_closed: list[Callable[[], None]] = []
         self._some_cannot_be_flushed = self._some_have_failed = False
-        self._removed_file = ""
-        self._refuses_torn = False
+        self._refuses_torn = self._is_ending = False
         self._items_accepted = self._items_refused = 0
 
     def take_over(self) -> None:
@@ -102,12 +101,6 @@ class Feeds:
                 feed.check()
             except TornFeedError as error:
                 self._refuse(TORN_FEED, str(error))
-            if feed.adds_a_document:
-                self._notices.tell_once(
-                    "Items are appended to %s as another document, and few readers accept two in "
-                    "one file: use JSON lines or CSV, or a file of its own for each crawl",
-                    slot.uri,
-                )
 
     def refuse_overwriting(self, why: str) -> None:
         """Raise CloseSpider if a local file with items is overwritten; warn of other feeds.
@@ -125,12 +118,27 @@ class Feeds:
                         "Append to it (-o), name another file (%(time)s in it), or start afresh "
                         "(-a dedup_reset=1)",
                     )
-            elif _may_overwrite(slot):
+            # Scrapy itself warns where a storage can only overwrite.
+            elif slot.feed_options.get("overwrite", True) and not (
+                isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template)
+            ):
                 logger.warning(
                     "If there is a file at %s, it is overwritten, and %s. Append to it, have the "
                     "time in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
                     shown_place(slot.uri), why,
                 )  # fmt: skip
+
+    def refuse_held_back(self, store: str) -> None:
+        """Raise CloseSpider if a feed keeps the pages from others with whom *store* is shared."""
+        slots = [slot for slot in self._slots if not self._feed_of(slot).can_be_flushed]
+        if slots:
+            self._refuse(
+                FEEDS_HELD_BACK,
+                f"The crawl does not start: other crawls share {store}, and would wait until the "
+                "end of this one for what it stores, since a feed cannot be flushed before: "
+                f"{', '.join(shown_place(slot.uri) for slot in slots)}. Use local feeds without "
+                "compression, or add commit=passed to DEDUP_INDEX if pipelines store the items",
+            )
 
     def _refuse(self, reason: str, why: str) -> NoReturn:
         """End the crawl before it begins, and leave the files as they are."""
@@ -189,12 +197,14 @@ class Feeds:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(slot for slot in self._slots if slot.uri_template == uri))
-        if feed.slot.file is None and self._refuses_torn:
+        if (self._refuses_torn and feed.slot.file is None) or feed.has_half_an_item:
             try:
                 feed.check()
-            except TornFeedError as error:  # a later batch
-                logger.error("%s", error)
-                end_early(self._crawler, TORN_FEED)
+            except TornFeedError as error:  # a later batch, or an item before had no room
+                if not self._is_ending:
+                    self._is_ending = True
+                    logger.error("%s", error)
+                    end_early(self._crawler, TORN_FEED)
                 raise
         try:
             feed.mark()
@@ -205,7 +215,6 @@ class Feeds:
             )  # fmt: skip
         accepted.append(feed)
         feed.begin()
-        self._note_removal(feed)
 
     # The ends of feeds.
 
@@ -256,25 +265,10 @@ class Feeds:
         """
         return not self._some_cannot_be_flushed
 
-    @property
-    def held_back(self) -> list[str]:
-        """The URIs of open feeds that cannot be flushed; they may have passwords."""
-        return [slot.uri for slot in self._slots if not self._feed_of(slot).can_be_flushed]
-
     def flush(self) -> None:
-        """Hand everything that was exported to the operating system.
-
-        Raises OSError if that fails, or if somebody removed a file while it was written.
-        """
+        """Hand everything that was exported to the operating system; raises OSError."""
         for feed in self._feeds_with_items():
             feed.flush()
-            self._note_removal(feed)
-        if self._removed_file:
-            raise OSError(f"{self._removed_file} was removed while it was written")
-
-    def _note_removal(self, feed: Feed) -> None:
-        if feed.is_removed:
-            self._removed_file = feed.slot.uri
 
     @property
     def are_stored(self) -> bool:
@@ -304,18 +298,6 @@ class _ReportingFilter(ItemFilter):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._filter, name)
-
-
-def _may_overwrite(slot: FeedSlot) -> bool:
-    """Return whether a feed that is no local file replaces what is there: nobody looks.
-
-    One with the time in its name does not, nor one that FEEDS says is none, where that counts.
-    """
-    storage = slot.storage
-    if isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template):
-        return False
-    always = isinstance(storage, S3FeedStorage | GCSFeedStorage)
-    return always or bool(slot.feed_options.get("overwrite", True))
 
 
 def _has_other_consumer(crawler: "Crawler") -> bool:

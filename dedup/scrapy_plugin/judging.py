@@ -1,5 +1,6 @@
 """Responses and items -> verdicts, whatever happens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any
@@ -26,7 +27,7 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
-from dedup.scrapy_plugin.closing import Closing
+from dedup.scrapy_plugin.closing import UNCHANGED
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import RequestOptions, request_options, urls_of
@@ -55,7 +56,9 @@ class Judge:
     reservations: Reservations
     summary: Summary
     notices: Notices
-    closing: Closing
+    end_early: Callable[[str], object]
+    """Ends the crawl, for a reason."""
+    _unchanged_in_a_row: int = 0
     _began: float = field(default_factory=time)
     _items: RememberedItems = field(default_factory=RememberedItems)
 
@@ -131,7 +134,7 @@ class Judge:
                 urls_of(response), (self._began, state.began), body, page.evidence
             )
         if of_items.main_text is None and has_long_text(values):
-            of_items.main_text = await self.pages.text_of(response)
+            of_items.main_text = (await self.pages.read_with_text(response)).text or ""
         return of_items.what_says(values)
 
     def _scope_of(self, item: Any, url: str, language: str | None) -> str | None:
@@ -255,7 +258,12 @@ class Judge:
             judgement.verdict, judgement.key, judgement.size, page, scope,
             differences=judgement.differences,
         )  # fmt: skip
-        self.closing.verdict_is_given(judgement.verdict)
+        if judgement.verdict.kind in (Kind.NEW, Kind.CHANGED):
+            self._unchanged_in_a_row = 0
+        elif judgement.verdict.kind is Kind.UNCHANGED:
+            self._unchanged_in_a_row += 1
+            if self._unchanged_in_a_row == self.settings.close_unchanged:
+                self.end_early(UNCHANGED)
 
 
 def _url_of(item: Any, response: Response | None) -> str:

@@ -10,3 +10,5 @@ REPORT_TEXTS = 2000
 """Of so many pages the main texts are kept, to show in the report what differs."""
 CHECKPOINT_INTERVAL = 1.0
 """Seconds between two checkpoints. A crawl that is killed stores again what came since the last."""
+OUTAGE_TIMEOUT = 10.0
+"""Seconds that the end of a crawl waits for a store that is down."""

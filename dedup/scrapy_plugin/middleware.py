@@ -1,7 +1,7 @@
 """The middlewares: pages are judged before their items go on, and links are held back.
 
-One sees whether callbacks come to their ends; that of the downloader lets in no more pages than the
-workers can soon read, and has them read where items are sure to come.
+One sees whether callbacks come to their ends; that of the downloader has pages read where items are
+sure to come.
 """
 
 from collections.abc import AsyncIterator
@@ -120,12 +120,7 @@ class InnerSpiderMiddleware(_Middleware):
 
 
 class DownloaderMiddleware(_Middleware):
-    """Delays responses while many pages wait to be read.
-
-    A response that waits here still counts as one of the concurrent requests, so the download slows
-    down by itself. If it waited later, Scrapy would start CONCURRENT_ITEMS tasks for it: 180 kB a
-    page, however small the page is. So pages that will be needed are read here, too.
-    """
+    """Has pages read that will be needed, and requests not sent that need not be."""
 
     def process_request(self, request: Request) -> None:
         if saver := self._plugin.saver:

@@ -1,10 +1,8 @@
 """What a crawl knows from earlier ones: its store is opened, and the detector reads it."""
 
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -24,15 +22,12 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 RESET_ARGUMENT = "dedup_reset"
-_SECONDS_OF_A_LINE = 2.0
 
 _ADVICE = (
     'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have all '
     'crawls share this one (DEDUP_INDEX = "sqlite:///pages.sqlite?share=1")'
 )
 _ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
-
-_opened: "WeakKeyDictionary[Crawler, Store]" = WeakKeyDictionary()
 
 
 def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
@@ -57,14 +52,12 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
         log = SqliteLog(place) if isinstance(place, Path) else open_log(place)
         return SharedStore(log, settings.identity, job=job, reset=reset, max_age=max_age)
     assert isinstance(place, Path)
-    _close_those_of_failed_crawls()
     try:
         store = SqliteStore(place, settings.identity, job=job, reset=reset, max_age=max_age)
     except LedgerInUseError as error:
         is_of_job = settings.job and place == Path(settings.job, LEDGER_OF_A_JOB).absolute()
         advice = _ADVICE_FOR_JOBS if is_of_job else _ADVICE
         raise LedgerInUseError(f"{str(error).partition(';')[0]}. {advice}") from error
-    _opened[crawler] = store
     if store.is_resumed and reset:
         logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
     return store
@@ -79,21 +72,6 @@ def is_reset(crawler: "Crawler") -> bool:
         return parse_switch(argument)
     except ValueError as error:
         raise SettingError(f"the spider argument {RESET_ARGUMENT} {error}") from None
-
-
-def _close_those_of_failed_crawls() -> None:
-    """Close the ledgers of crawls of this process that failed before they could be told of it.
-
-    If a component of another crawl cannot be made, nobody calls the others: its ledger would stay
-    locked as long as somebody has the crawler.
-    """
-    for crawler, store in list(_opened.items()):
-        try:
-            has_engine = crawler.engine is not None
-        except RuntimeError:
-            has_engine = False
-        if not crawler.crawling and not has_engine:
-            store.close()
 
 
 def _token(job: str) -> str:
@@ -113,20 +91,12 @@ async def read_store(detector: Detector, crawler: "Crawler") -> None:
     Raises LedgerError if they cannot be read; the store is then closed.
     """
     store = detector.store
-    last_line = monotonic()
-
-    def show_progress(number: int) -> None:
-        nonlocal last_line
-        if monotonic() - last_line > _SECONDS_OF_A_LINE:
-            last_line = monotonic()
-            logger.info("Reading %s: %d of %d pages", store.name, number, store.last)
-
     try:
         if isinstance(store, SharedStore):
             await store.open()
             if store.is_in_use and is_reset(crawler):
                 logger.warning("%s is not reset: other crawls use it", store.name)
-        await detector.load(show_progress)
+        await detector.load()
     except BaseException as error:
         store.close()
         await store.disconnect()

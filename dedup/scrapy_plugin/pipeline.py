@@ -4,7 +4,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
-from scrapy.http import HtmlResponse
 
 from dedup.detector import UNCHECKED
 from dedup.limits import shorten_url
@@ -67,11 +66,10 @@ class ItemPipeline:
     """Acts on the verdict about the page that an item comes from.
 
     It should be the first pipeline: an earlier one would work on items that are dropped, and if it
-    returned another object, this one would not recognise the item. If an ITEM_PROCESSOR builds it
-    without a crawler, it passes all items.
+    returned another object, this one would not recognise the item.
     """
 
-    def __init__(self, plugin: Extension | None = None) -> None:
+    def __init__(self, plugin: Extension) -> None:
         self._plugin = plugin
         self._named = 0
 
@@ -80,11 +78,10 @@ class ItemPipeline:
         return cls(Extension.of(crawler, cls.__name__))
 
     async def open_spider(self) -> None:
-        if self._plugin:
-            await self._plugin.read_store()
+        await self._plugin.read_store()
 
     def close_spider(self) -> None:
-        if self._plugin and self._named > _MOST_NAMED:
+        if self._named > _MOST_NAMED:
             logger.log(
                 _level(self._plugin.settings),
                 'Dropped %d more, which DEDUP_LOG_LEVEL = "DEBUG" names, and a report',
@@ -92,8 +89,6 @@ class ItemPipeline:
             )
 
     async def process_item(self, item: Any) -> Any:
-        if self._plugin is None:
-            return item
         try:
             await self._act(self._plugin, item)
         except DuplicatePage:
@@ -188,9 +183,9 @@ async def _fill_texts(
 ) -> None:
     response = item_state.state.response if item_state.state else None
     page = judgement.page
-    if page and page.text is None and isinstance(response, HtmlResponse):
+    if page and page.text is None and response is not None:
         try:
-            page = judgement.page = await plugin.pages.read_again(response)
+            page = judgement.page = await plugin.pages.read_with_text(response)
         except ReadError as error:
             logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
             page = judgement.page = None

@@ -15,14 +15,13 @@ from dedup.page import PageReader
 from dedup.preference import CLEAN_URLS, canonical
 from dedup.record import PageRecord
 from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.closing import Closing, StoreOutage
+from dedup.scrapy_plugin.closing import StoreOutage, end_early
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl, new_summary
-from dedup.scrapy_plugin.feed import Feed
+from dedup.scrapy_plugin.feed import Feed, when_all_closed
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = get_logger(__name__)
-
-_PAGES_WAITING = 48
-_PAGES_WAITING_PER_WORKER = 16
 
 
 class Extension:
@@ -117,8 +113,7 @@ class Extension:
         self.feeds = Feeds(crawler, notices)
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
-        backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self.pages = BodyReader(self.pool, backlog, summary, states)
+        self.pages = BodyReader(self.pool, summary, states)
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
         self.canonicals = (
@@ -134,15 +129,15 @@ class Extension:
             several_a_key=settings.item_field is not None,
             count=summary.count,
         )
+        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices)
         spider = str(getattr(crawler.spider, "name", ""))
-        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices, spider)
         reservations = Reservations(
-            settings.prefer or CLEAN_URLS, detector, summary, notices, self.checkpoints.join,
-            outage, self.canonicals,
+            settings.prefer or CLEAN_URLS, detector, summary, notices, outage, spider,
+            self.canonicals,
         )  # fmt: skip
         self.judge = Judge(
             settings, self.pages, detector, reservations, summary, notices,
-            Closing(crawler, settings.close_unchanged),
+            partial(end_early, crawler),
         )  # fmt: skip
         assert crawler.request_fingerprinter
         self.links = (
@@ -173,15 +168,16 @@ class Extension:
 
     def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:
         """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""
-        if not claim.is_open:
-            return
-        if is_stored and (open_ones := [one for one in batches if one.is_stored is None]):
-            open_ones[0].when_closed(partial(self._end_claim, claim, True, batches))
+
+        def end(are_stored: bool) -> None:
+            if claim.is_open:
+                (self.detector.commit if are_stored else self.detector.release)(claim)
+                self.summary.claim_ends(claim, is_stored=are_stored)
+
+        if not is_stored:
+            end(False)
+        elif not when_all_closed(batches, end):
             claim.put_off(OPEN_BATCH)
-            return
-        is_stored = is_stored and all(one.is_stored for one in batches)
-        (self.detector.commit if is_stored else self.detector.release)(claim)
-        self.summary.claim_ends(claim, is_stored=is_stored)
 
     def _renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
         try:
@@ -214,8 +210,7 @@ class Extension:
         except BaseException:
             self.states.item_ends(response, stored=False, failed=True)
             raise
-        waits_for_feeds = self.settings.index.commit == "stored"
-        awaited = batches if batches and waits_for_feeds else ()
+        awaited = batches if batches and self.settings.index.waits_for_feeds else ()
         self.states.item_ends(response, stored=batches is not None, batches=awaited)
 
     def item_dropped(self, response: Any) -> None:
@@ -229,7 +224,7 @@ class Extension:
             ending.push_async_callback(self.checkpoints.close)
             ending.callback(self.summary.close)
             if self.saver:
-                ending.callback(self.saver.close, reason)
+                ending.callback(self.saver.close)
             ending.callback(self.pool.close)
             if self.settings.enabled and self._is_open:
                 self._table = await end_crawl(self, spider, reason)

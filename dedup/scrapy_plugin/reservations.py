@@ -1,6 +1,7 @@
 """Pages and texts -> verdicts and claims, however long that takes."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, perf_counter
@@ -15,17 +16,14 @@ from dedup.limits import shorten_url
 from dedup.preference import Copy, Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
-from dedup.rule import Kind
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import Canonicals, other_canonical
 from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.requests import urls_of
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.stores import LedgerError, StoreDownError
 
-_MOST_KNOWN = 100_000
 _UNRESOLVED = "unresolved"
 OPEN_BATCH = "open_batch"
 """Why pages are kept: what they repeat is in a batch of a feed that is not stored yet."""
@@ -46,13 +44,13 @@ class Reservations:
     detector: Detector
     summary: Summary
     notices: Notices
-    join: Callable[[], Awaitable[object]]
-    """Is called before each page is compared."""
     outage: StoreOutage
+    spider: str
+    """Its name."""
     canonicals: Canonicals | None = None
     """Without it, nobody asks what pages name as their canonical ones."""
-    _named: dict[int, str] = field(default_factory=dict)
-    """What stored pages of this crawl name as their canonical page, by number."""
+    # Never contended, so that no event loop is needed, unless the store waits.
+    _joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_page(
         self,
@@ -77,21 +75,7 @@ class Reservations:
             if canonical and not (again or state.is_judged):
                 await self._wait_for(canonical, response, record)
         reservation = await self._reserve(record, state, said, believes, again=again)
-        if url is None:
-            return reservation
-        if response:
-            self._note(reservation, response, canonical)
-        return await self._with_preferred(reservation, Copy(url, canonical))
-
-    def _note(self, reservation: Reservation, response: Response, canonical: str | None) -> None:
-        """Take note of where the page of *response* is stored, and of what it names *canonical*."""
-        verdict, claim, _ = reservation
-        if self.canonicals and verdict:
-            is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
-            stored = (is_stored_elsewhere and verdict.original) or response.url
-            self.canonicals.copies.note_stored_at(urls_of(response), stored)
-        if claim and canonical and len(self._named) < _MOST_KNOWN:
-            self._named[claim.number] = canonical
+        return await self._with_preferred(reservation, Copy(url, canonical)) if url else reservation
 
     async def _with_preferred(self, reservation: Reservation, page: Copy) -> Reservation:
         """Return *reservation* of *page*, whose verdict says so if that has a better URL.
@@ -106,7 +90,7 @@ class Reservations:
         if number is None:
             return reservation
         try:
-            if not preference.prefers(page, Copy(verdict.original, self._named.get(number))):
+            if not preference.prefers(page, Copy(verdict.original)):
                 return reservation
             best = await store.preferred(number) or (await store.pages([number]))[number].key
             if best == verdict.original or preference.prefers(page, Copy(best)):
@@ -147,7 +131,7 @@ class Reservations:
         until = monotonic() + limits.WAIT_TIMEOUT
         while True:
             try:
-                await self.join()
+                await self._join()
                 start = perf_counter()
                 reservation = await self.detector.reserve(
                     record, again=again, own_names=said.names, believes=believes,
@@ -176,6 +160,24 @@ class Reservations:
                 if reason == _UNRESOLVED:
                     self.summary.count("claims/unresolved")
                 return Reservation(self.detector.skipped(reason))
+
+    async def _join(self) -> None:
+        """Join the store with the first page: a crawl without items changes nothing there.
+
+        A shared store that is down is joined later, by whoever tells it something.
+        """
+        store = self.detector.store
+        if store.has_joined:
+            return
+        async with self._joining:
+            if store.has_joined or store.is_down:
+                return
+            try:
+                await store.join(self.spider)
+            except StoreDownError:
+                return
+            except LedgerError as error:
+                self.notices.tell_once("The ledger is not written: %s", error)
 
     def _reason_to_give_up(
         self, claim: Claim, left: float, state: ResponseState | None

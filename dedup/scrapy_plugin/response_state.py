@@ -72,6 +72,8 @@ class ResponseState:
     """When the callback was about to run: Unix time."""
     page: Page | None = None
     """What was read of it."""
+    page_with_text: Page | None = None
+    """The same, read once more for the text, which is not kept of a body that was seen before."""
     needs_page: bool = False
     """Whether anybody has asked for that."""
     page_of_items: PageOfItem | None = None

@@ -94,17 +94,15 @@ class Reader:
             if "://" in path:
                 return _PLACEHOLDER.sub(lambda found: quote(str(values[found[1]]), safe=""), path)
             if _STRAY_PERCENT.search(path.replace("%%", "")):
-                raise ValueError(
-                    "a % begins a placeholder such as %(name)s, and %% stands for itself"
-                )
+                raise ValueError("a % without a name")
             return path % values
-        except KeyError as error:
+        except (KeyError, TypeError, ValueError) as error:
             # Scrapyd's _job may be used; what else begins so, nobody looks for.
             there = ", ".join(f"%({name})s" for name in values if not name.startswith("_"))
-            problem = f"there is no %({error.args[0]})s; there are {there}"
-        except (TypeError, ValueError) as error:
-            problem = str(error)
-        raise ValueError(f"{shown_place(path)!r}: {problem}")
+            raise ValueError(
+                f"{shown_place(path)!r} has a wrong placeholder ({error}): there are {there}, and "
+                "%% stands for a percent sign"
+            ) from None
 
 
 def _can_stand_in_a_path(value: Any) -> bool:
@@ -284,6 +282,11 @@ class StorePlace:
     """When a page counts as stored: with its feeds, or when its items have "passed"."""
     store_down: str = "keep"
     """What becomes of items while it cannot be reached: "keep", or "stop" the crawl."""
+
+    @property
+    def waits_for_feeds(self) -> bool:
+        """Whether a page counts as stored when its feeds are flushed, too."""
+        return self.commit == "stored"
 
 
 def _parse_store_place(value: Any) -> StorePlace:

@@ -2,8 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
-from w3lib.url import file_uri_to_path
 
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
@@ -137,7 +135,7 @@ class DedupSettings:
             values["index"] = StorePlace(Path(values["job"], LEDGER_OF_A_JOB).absolute())
         result = cls(**values, shown=reader.shown)
         result._check_together()
-        result._check_files(settings, reader)
+        result._check_files(settings)
         _warn_of_unknown(settings, reader.shown)
         return result
 
@@ -180,10 +178,11 @@ class DedupSettings:
                     f"DEDUP_SKETCH_FIELD and {name} both use the field {field!r}: give each its own"
                 )
 
-    def _check_files(self, settings: BaseSettings, reader: Reader) -> None:
+    def _check_files(self, settings: BaseSettings) -> None:
         """Raise SettingError if two settings, or one and a feed, are one file, also by links."""
         seen = {
-            os.path.realpath(path): f"the feed {path}" for path in _feed_files(settings, reader)
+            os.path.realpath(str(uri).removeprefix("file://")): f"the feed {uri}"
+            for uri in settings.getdict("FEEDS")
         }
         for name, place in (
             ("DEDUP_INDEX", self.index.place),
@@ -259,18 +258,6 @@ def _check_attributes(method: Method, name: str) -> None:
         if not isinstance(getattr(method, attribute, None), kind):
             expected = "number" if isinstance(kind, tuple) else kind.__name__
             raise SettingError(f"DEDUP_METHOD {name} lacks a {attribute} ({expected})")
-
-
-def _feed_files(settings: BaseSettings, reader: Reader) -> Iterator[str]:
-    """Yield the local files of the feeds of a crawl, as far as the settings tell."""
-    for uri in (*settings.getdict("FEEDS"), settings["FEED_URI"] or ""):
-        path = str(uri)
-        with suppress(ValueError):  # placeholders that only feeds have
-            path = reader.fill(path)
-        if path.startswith("file:"):
-            path = file_uri_to_path(path)
-        if path and "://" not in path:
-            yield path
 
 
 def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:

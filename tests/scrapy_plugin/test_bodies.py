@@ -13,7 +13,6 @@ from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.scrapy_plugin import Extension
-from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.workers import InlinePool
@@ -35,7 +34,7 @@ class Reading:
             count=self.count, record_time=lambda stage, seconds: None, halvings=0
         )
         states = ResponseStates(lambda *claim: None, lambda *page: None)
-        self.bodies = BodyReader(pool, Backlog(8), summary, states)
+        self.bodies = BodyReader(pool, summary, states)
 
     def count(self, name, number):
         self.counts[name] += number

@@ -1,7 +1,7 @@
 """Items that are made of several pages: each is stored once, by what it says."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from json import loads
 from typing import Any
@@ -18,7 +18,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from texts import article, edited, page
 from web import Answer, served
 
-PRODUCTS = 4
+PRODUCTS = 5
 NO_REVIEWS = page("There are no reviews of this product yet. " * 8, title="Reviews")
 
 
@@ -33,7 +33,7 @@ def shop(products: int, footer: str) -> dict[str, str]:
 
 
 SHOP = shop(PRODUCTS, "Footer")
-MIRROR = shop(2, "A mirror")
+MIRROR = shop(5, "A mirror")
 """True copies under the same paths, on another host."""
 EVERY_PRODUCT = [f"Lamp {n}" for n in range(PRODUCTS)]
 MIRRORED = EVERY_PRODUCT[: len(MIRROR) // 2]
@@ -85,17 +85,21 @@ def names(items: list[Any]) -> list[str]:
     return sorted(name[0] if isinstance(name, list) else name for name in found)
 
 
-def handing_on(kind: Callable[..., Any] = dict) -> dict[str, Any]:
-    """Callbacks of a spider that hands the item of a product on to the page of its reviews."""
+KINDS = (dict, Product, Data, Frozen, Model)
 
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = kind(url=response.url, name=name_of(response))
-        yield asking(response, self.parse_reviews, cb_kwargs={"item": item})
 
-    def parse_reviews(self: Any, response: Any, item: Any) -> Iterator[Any]:
-        yield item
+def parse_product(self: Any, response: Any) -> Iterator[Any]:
+    """Hand the item of a product, each of another kind, on to the page of its reviews."""
+    number = int(response.url.rpartition("/")[2])
+    item = KINDS[number % len(KINDS)](url=response.url, name=name_of(response))
+    yield asking(response, self.parse_reviews, cb_kwargs={"item": item})
 
-    return {"parse": parse, "parse_reviews": parse_reviews}
+
+def parse_reviews(self: Any, response: Any, item: Any) -> Iterator[Any]:
+    yield item
+
+
+HANDING_ON = {"parse": parse_product, "parse_reviews": parse_reviews}
 
 
 def asking(response: Any, callback: Any, **arguments: Any) -> Request:
@@ -107,31 +111,26 @@ async def by_waiting(self: Any, response: Any) -> Any:
     yield {"url": response.url, "name": name_of(response), "reviews": text_of(reviews)}
 
 
-WAYS = {
-    **{kind.__name__: handing_on(kind) for kind in (dict, Product, Data, Frozen, Model)},
-    "waiting": {"parse": by_waiting},
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_each_product_and_its_mirror_is_stored_once_however_it_is_handed_on(
-    way: str, tmp_path: Any
-):
-    """Of dicts, as a job too: requests on disk are other objects when they come back."""
-    job = {"JOBDIR": str(tmp_path)} if way == "dict" else {}
-    result = run(SHOP, MIRROR, attributes=WAYS[way], **job)
+@pytest.mark.parametrize("way", [HANDING_ON, {"parse": by_waiting}])
+def test_each_product_and_its_mirror_is_stored_once_however_it_is_handed_on(way: Any):
+    result = run(SHOP, MIRROR, attributes=way)
     assert names(result.items) == EVERY_PRODUCT
     assert names([item for item, _ in result.dropped]) == MIRRORED
     assert result.messages() == []
-    assert ("scheduler/dequeued/disk" in result.stats) == (way == "dict")
 
 
-def test_a_mirror_under_other_paths_is_stored_once_more_if_its_items_name_their_first_page():
-    """One copy too many: nobody knows that the two paths are two names of one product."""
+def test_a_mirror_under_other_paths_is_stored_once_more_if_its_items_name_their_first_page(
+    tmp_path: Any,
+):
+    """One copy too many: nobody knows that the two paths are two names of one product.
+
+    As a job: requests on disk are other objects when they come back.
+    """
     moved = {path.replace("/product/", "/lamps/"): body for path, body in MIRROR.items()}
-    result = run(SHOP, moved, attributes=handing_on())
+    result = run(SHOP, moved, attributes=HANDING_ON, JOBDIR=str(tmp_path))
     assert names(result.items) == sorted(EVERY_PRODUCT + MIRRORED)
+    assert "scheduler/dequeued/disk" in result.stats
 
 
 def test_items_that_say_nothing_but_their_own_url_are_copies_where_their_pages_are():
@@ -156,21 +155,15 @@ def test_what_other_pages_say_tells_items_of_near_pages_apart():
     assert len(result.dropped) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["body", "cb_kwargs"])
-def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for(way: str):
+def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for():
     """The third answer comes from a mirror."""
 
     async def start(self: Any) -> Any:
         for path, sku in (("/a", "L-1"), ("/a#C", "C-2"), ("/mirror", "L-1")):
-            url = f"{self.root}{path}"
-            if way == "body":
-                yield JsonRequest(url, data={"sku": sku})
-            else:
-                yield Request(url, cb_kwargs={"sku": sku}, dont_filter=True)
+            yield JsonRequest(f"{self.root}{path}", data={"sku": sku})
 
-    def parse(self: Any, response: Any, sku: str = "") -> Iterator[Any]:
-        yield {"name": sku or loads(response.request.body)["sku"], **response.json()}
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"name": loads(response.request.body)["sku"], **response.json()}
 
     stock = Answer(b'{"in_stock": true}', content_type="application/json")
     result = crawl_site({"/a": stock, "/mirror": stock}, start=start, parse=parse)

@@ -21,21 +21,10 @@ def scrapy(*arguments: str, folder: Path = PROJECT) -> "subprocess.CompletedProc
 
 
 def test_it_is_in_the_list_of_commands():
-    listed = scrapy().stdout
-    assert "dedup         Look at duplicates: " in listed
+    assert "dedup         Look at duplicates: " in scrapy().stdout
 
 
-def test_it_does_what_the_dedup_command_does(tmp_path: Path):
-    line = '{"text": "one word and one more word"}\n'
-    (tmp_path / "pages.jsonl").write_text(2 * line)
-    done = scrapy("dedup", "evaluate", "pages.jsonl", "--lexicon", "-o", "words", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("words: 4 words of 2 documents")
-
-
-def test_its_help_and_its_errors_are_its_own(tmp_path: Path):
-    helped = scrapy("dedup", "evaluate", "--help").stdout
-    assert helped.startswith("usage: scrapy dedup evaluate")
+def test_it_does_what_the_dedup_command_does_under_its_own_name(tmp_path: Path):
     wrong = scrapy("dedup", "report", "missing", folder=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup report: missing is no file\n")
 

@@ -16,7 +16,7 @@ PATHS = {
 }
 COMMANDS = {
     "shell": ["shell", "-c", "response.status", "{url}/0"],
-    "shell without a page": ["shell", "-c", "1 + 1"],
+    "shell with a wrong path": ["shell", "-s", "DEDUP_INDEX=/proc", "-c", "1 + 1"],
     "fetch": ["fetch", "--spider", "one", "{url}/0"],
     "view": ["view", "--spider", "one", "{url}/0"],
     "parse": ["parse", "--spider", "one", "{url}/0"],
@@ -45,7 +45,7 @@ def beside(tmp_path_factory: Any) -> Iterator[tuple[Project, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", sampled(COMMANDS, "shell", "fetch", "parse with pipelines", "check", "list")
+    "command", sampled(COMMANDS, "shell with a wrong path", "parse with pipelines", "check")
 )
 def test_a_command_beside_a_crawl_works_and_makes_nothing(beside: Any, command: str):
     project, url = beside
@@ -60,32 +60,17 @@ def test_a_command_beside_a_crawl_works_and_makes_nothing(beside: Any, command: 
 
 @pytest.mark.slow
 def test_parse_shows_items_that_a_crawl_would_drop_and_fills_their_fields(tmp_path: Path):
+    """And a script that crawls uses the ledger."""
     with served(HeldPages()) as url:
         fields = {"text": "text"}
         project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, DEDUP_FIELDS=fields, **PATHS)
-        assert project.run("crawl", "one", "-O", "first.jsonl")[0] == 0
+        assert project.run("runspider", "project/spiders/one.py", "-O", "first.jsonl")[0] == 0
         ledger = project.folder / "kept" / "pages.sqlite"
         before = ledger.read_bytes()
         project.run("parse", "--spider", "one", "-o", "parsed.jsonl", f"{url}/0")
         assert ledger.read_bytes() == before
-        assert project.run("crawl", "one", "-O", "second.jsonl")[0] == 0
-        first, parsed, second = (
-            (project.folder / f"{name}.jsonl").read_text() for name in ("first", "parsed", "second")
+        first, parsed = (
+            (project.folder / f"{name}.jsonl").read_text() for name in ("first", "parsed")
         )
         assert len(first) > 200
-        assert (parsed, second) == (first, "")  # to the second crawl the page is unchanged
-
-
-@pytest.mark.slow
-def test_a_wrong_path_does_not_keep_the_shell_from_starting(tmp_path: Path):
-    project = Project(tmp_path / "project", {"one": ["http://127.0.0.1/"]}, DEDUP_INDEX="/proc")
-    exit_code, output = project.run("shell", "-c", "1 + 1", "--nolog")
-    assert (exit_code, output) == (0, "2\n")
-
-
-@pytest.mark.slow
-def test_a_script_that_crawls_uses_the_ledger(tmp_path: Path):
-    with served(HeldPages()) as url:
-        project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
-        assert project.run("runspider", "project/spiders/one.py")[0] == 0
-        assert "kept/pages.sqlite" in project.files()
+        assert parsed == first

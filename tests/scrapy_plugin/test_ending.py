@@ -2,7 +2,6 @@
 
 import json
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +82,9 @@ FAULTS = {
     "dedup.report.counts.Quantiles.add": ((2, "finished", True, 3), ALL),
     "dedup.report.kept_pages.KeptPages.add": ((2, "finished", True, 0), ALL),
     "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), ALL),
-    "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
-    "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
     "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
-    "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".copies.jsonl", ".json"]),
     "dedup.report.texts.TextStore.__iter__": ((2, "finished", True, 0), ALL),
     "dedup.report.Summary.finish": ((2, "finished", False, 3), []),
     "dedup.stores.SqliteStore.leave": ((2, None, False, 0), ALL),
@@ -177,16 +173,6 @@ def test_a_report_on_a_full_disk_is_not_left_in_part(paths, small_disk):
     assert list(small_disk.glob("reports/*")) == []
     [message] = result.messages()
     assert "could not be written" in message
-
-
-def test_a_folder_of_reports_that_is_gone_is_made_again(paths):
-    def parse(self: Any, response: Any) -> Any:
-        shutil.rmtree(paths["DEDUP_REPORT"], ignore_errors=True)
-        yield {"url": response.url}
-
-    paths["DEDUP_REPORT"].mkdir()
-    run(paths, parse=parse)
-    assert reports(paths) == ALL
 
 
 def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):

@@ -147,26 +147,6 @@ def test_pages_that_are_alike_and_no_copies_are_kept(evidence: bool, tmp_path: P
     )
 
 
-@pytest.mark.parametrize(("title", "kept"), [
-    ("A statement", ["/comment", "/whole"]),
-    ("Of the mill", ["/comment", "/whole", "/statement"]),
-])  # fmt: skip
-def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_another(
-    title: str, kept: list[str]
-):
-    """However short it is beside it; under another title and headline it is another page."""
-    statement, comment = article(1, 150), article(2, 300)
-    site = {
-        "/comment": page(comment, title="The mayor"),
-        "/whole": page(f"{comment} {statement} {article(3, 150)}", title="A statement"),
-        "/statement": page(statement, title=title),
-    }
-    result = crawl_site(site, DEDUP_METHOD="containment")
-    assert result.stored == kept
-    assert list(result.originals) == [path for path in site if path not in kept]
-    assert result.counts("objections/") == ({"other_title": 1} if len(kept) == 3 else {})
-
-
 EDITED = {
     "/one": page(article(1), title="The ferry"),
     "/copy": page(replaced(article(1), 3), title="The ferry"),
@@ -232,9 +212,8 @@ def extract_teaser(html: str) -> Any:
     return extraction(html, TEASER)
 
 
-@pytest.mark.parametrize("evidence", [True, False])
-def test_an_item_says_how_much_of_its_page_was_extracted(evidence: str):
-    options = {"DEDUP_FIELDS": FIELDS, "DEDUP_EVIDENCE": evidence}
+def test_an_item_says_how_much_of_its_page_was_extracted():
+    options = {"DEDUP_FIELDS": FIELDS}
     whole = crawl_site({"/whole": page(article(1))}, **options)
     assert [item["coverage"] for item in whole.items] == [1.0]
     assert whole.counts("weak/") == {}

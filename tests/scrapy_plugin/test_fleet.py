@@ -22,7 +22,7 @@ from web import served
 pytestmark = pytest.mark.slow
 
 PASSWORD = "hush-0f-the-fleet"
-SECRETS = [PASSWORD, POSTGRES_PASSWORD, quote(POSTGRES_PASSWORD, safe="")]
+SECRETS = [POSTGRES_PASSWORD, quote(POSTGRES_PASSWORD, safe="")]
 CONTENTS = 16
 SPIDERS = ["one", "two", "three"]
 
@@ -38,14 +38,8 @@ def url_of(server: RedisServer, namespace: str = "fleet") -> str:
 
 
 @pytest.fixture
-def redis(server: RedisServer) -> tuple[dict[str, str], str]:
-    """Settings of a crawl, and what is shown of where its store is."""
-    shown = f"redis://127.0.0.1:{server.port}/0?namespace=fleet"
-    return {"DEDUP_INDEX": url_of(server)}, shown
-
-
-@pytest.fixture
 def postgresql() -> tuple[dict[str, str], str]:
+    """Settings of a crawl, and what is shown of where its store is."""
     server = shared_server()
     database = server.new_database()
     shown = f"postgresql://127.0.0.1:{server.port}/{database}?namespace=fleet"
@@ -131,11 +125,11 @@ def wait_until(condition: Any) -> None:
 ONCE = {str(number): 1 for number in range(CONTENTS)}
 
 
-@pytest.mark.parametrize("place", ["redis", "postgresql"])
 def test_crawls_at_once_store_each_content_once(
-    tmp_path: Path, site: str, place: str, request: pytest.FixtureRequest
+    tmp_path: Path, site: str, postgresql: tuple[dict[str, str], str]
 ):
-    settings, shown = request.getfixturevalue(place)
+    """Over PostgreSQL; test_scrapy_redis.py has others over Redis."""
+    settings, shown = postgresql
     fleet = Fleet(tmp_path, site, **settings, DEDUP_REPORT="reports")
     outputs = fleet.crawl(*SPIDERS)
     assert fleet.contents().keys() == ONCE.keys(), "\n".join(outputs)

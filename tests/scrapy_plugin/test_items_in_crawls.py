@@ -155,11 +155,6 @@ def test_whatever_an_item_says_is_stored_and_its_copies_are_not(ledger: Any):
     assert crawl_site(site, *mirrored, **options).items == []  # another port
 
 
-def test_a_method_that_compares_words_one_by_one_loses_nothing_either():
-    result = crawl_site(offers(), parse=parse_offer, DEDUP_METHOD="verified")
-    assert [item["price"] for item in result.items] == [f"{10 + n}" for n in range(COUNT)]
-
-
 def test_changed_prices_are_news_and_so_is_a_price_that_comes_again(tmp_path: Path):
     with known_site(offers(), tmp_path) as site:
         prices = []
@@ -170,27 +165,6 @@ def test_changed_prices_are_news_and_so_is_a_price_that_comes_again(tmp_path: Pa
             assert result.dedup_stats.get("changed", 0) == changed
     first, second = ([str(100 * n + change) for n in range(COUNT)] for change in (0, 4))
     assert prices == [first, second, first, []]
-
-
-def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(tmp_path: Path):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url, "price": response.css(".price::text").get()}
-
-    prices = []
-    with known_site(offers(), tmp_path) as site:
-        for price in (10, 11, 10, 10):  # that of the next page
-            site.pages["/offer/0"] = offers(lambda n, price=price: price)["/offer/0"]
-            prices.append([item["price"] for item in site.crawl(parse=parse).items])
-    assert prices == [[str(10 + n) for n in range(COUNT)], ["11"], ["10"], []]
-
-
-def test_pages_whose_mirrors_have_a_name_keep_it():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        has_name = response.url.endswith("q")
-        yield {"name": response.css("h1::text").get()} if has_name else {"place": "here"}
-
-    result = crawl_site(dict.fromkeys(("/p", "/q"), page(TEXT, title="The lamp")), parse=parse)
-    assert result.items == [{"place": "here"}, {"name": "The lamp"}]
 
 
 def test_what_a_page_says_no_more_is_news_where_it_is_a_value_and_none_where_it_is_an_item(
@@ -249,16 +223,6 @@ def test_copies_of_articles_are_stored_once_whatever_their_spider_notes_of_the_f
         urls = [root + path for path in site for root in (one, other)]
         result = crawl(spider_over(*urls, start=start, parse=parse))
     assert len(result.items) == len(titles)
-
-
-def test_an_item_without_its_optional_author_repeats_one_that_has_it():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        has_author = response.url.endswith("/a")
-        yield {"url": response.url, "tag": "news", **({"author": "A"} if has_author else {})}
-
-    site = {"/a": page(TEXT), "/b": page(TEXT)}
-    assert crawl_site(site, "/a", "/b", parse=parse).stored == ["/a"]
-    assert crawl_site(site, "/b", "/a", parse=parse).stored == ["/b", "/a"]
 
 
 def test_an_item_that_cannot_be_read_is_kept_and_the_log_names_its_field_once():

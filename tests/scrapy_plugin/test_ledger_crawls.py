@@ -4,7 +4,6 @@ import asyncio
 import datetime
 import gzip
 import json
-import logging
 import os
 import shutil
 import time
@@ -17,7 +16,6 @@ from typing import Any
 import pytest
 from crawls import (
     KnownSite,
-    crawl_paths,
     html_report_in,
     known_site,
     query,
@@ -31,7 +29,6 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.settings import Settings
 from texts import article, edited, page
-from web import served
 
 from dedup.scrapy_plugin import UnchangedPage
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -103,23 +100,6 @@ def test_the_report_shows_texts_of_earlier_crawls(site, tmp_path):
     second = site.crawl("/a", "/b", DEDUP_REPORT=tmp_path)
     assert second.dedup_stats["near_duplicates"] == 1
     assert '"+ otherwise"' in html_report_in(tmp_path)
-
-
-def test_a_small_edit_is_a_change_and_so_is_what_the_page_was_before(site):
-    site.crawl("/a")
-    for text in (SITE["/b"], page(article(3)), SITE["/a"]):
-        site.pages["/a"] = text
-        crawled = site.crawl("/a")
-        assert (crawled.stored, counts(crawled)) == (["/a"], {"changed": 1})
-    assert crawled.stats["dedup/index/pages"] == 1
-
-
-def test_a_page_that_became_a_copy_of_another_one_is_dropped(site, ledger):
-    site.crawl("/a", "/other")
-    site.pages["/other"] = SITE["/b"]
-    second = site.crawl("/other")
-    assert (second.stored, counts(second)) == ([], {"near_duplicates": 1})
-    assert remembered(ledger) == ["/a", "/other"]
 
 
 class Failing:
@@ -210,12 +190,6 @@ def test_wrong_sketches_are_damage_too(site, ledger):
     for _ in range(2):  # and the file is not locked by the crawl that was refused
         with pytest.raises(LedgerError, match=r"pages.sqlite is damaged \(not all of"):
             site.crawl()
-
-
-def test_without_a_path_nothing_is_written(site, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    site.crawl(DEDUP_INDEX="")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -436,14 +410,6 @@ def test_an_exporter_that_fails_takes_nothing_from_other_feeds(site, ledger, tmp
     assert remembered(ledger) == ["/a", "/short"]
 
 
-def test_torn_lines_are_ended(site, tmp_path):
-    feeds = {tmp_path / form: {"format": form} for form in ("jsonlines", "csv")}
-    for feed in feeds:
-        feed.write_text("half of a li")
-    site.crawl("/a", FEEDS=feeds)
-    assert all(feed.read_text().startswith("half of a li\n") for feed in feeds)
-
-
 def test_behind_an_earlier_self_the_next_near_page_is_found(site):
     """/b is stored while /a is far; then /a comes near to both itself and /b."""
     site.pages["/a"] = page(article(1) + " The end.")
@@ -452,25 +418,6 @@ def test_behind_an_earlier_self_the_next_near_page_is_found(site):
     site.pages["/a"] = SITE["/a"]
     third = site.crawl("/a")
     assert (third.stored, counts(third)) == ([], {"near_duplicates": 1})
-
-
-@pytest.mark.slow
-def test_several_stored_versions_of_a_url_are_all_replaced(ledger):
-    """As of a page that differs with each request."""
-    number = iter(range(100))
-
-    async def start(self: Any) -> Any:
-        for _ in range(3):
-            yield Request(self.start_urls[0], dont_filter=True)
-
-    class Changing(dict):
-        def get(self, path: str, default: Any = None) -> Any:
-            return page(article(next(number)))
-
-    with served(Changing()) as url:
-        for _ in range(3):
-            crawl_paths(url, "/home", start=start, DEDUP_INDEX=ledger)
-    assert remembered(ledger) == ["/home"] * 3
 
 
 @pytest.mark.slow
@@ -510,10 +457,3 @@ def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
     identity = DedupSettings.from_settings(Settings()).identity
     with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match="in use"):
         site.crawl(DEDUP_INDEX=link)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("known")
-def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
-    monkeypatch.setattr("dedup.scrapy_plugin.open_store._SECONDS_OF_A_LINE", -1)
-    assert f"Reading {ledger}: 3 of 3 pages" in site.crawl().messages(logging.INFO)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from crawls import crawl_site, html_report_in, known_site, report_in
 from texts import CHINESE, article, edited, page
-from web import Answer
 
 from dedup.extraction import trafilatura
 from dedup.text import Document
@@ -93,19 +92,6 @@ def test_a_page_that_is_marked_would_be_lost():
     assert f"text marked {gone} of {total} word sequences" in in_one_line(result.table)
 
 
-def test_what_a_later_page_has_is_not_lost():
-    own = page(f"{article(3, 200)} {OWN}")
-    assert exact([*KEPT, own], DROPPED)[1] < 12
-    result = crawl_site({**SITE, "/own": own})
-    assert result.counts("lost/") == lost([*KEPT, own], DROPPED)
-
-
-def test_a_body_that_is_met_twice_counts_twice():
-    result = crawl_site({"/a": SITE["/a"], "/more": SITE["/more"], "/again": SITE["/more"]})
-    assert result.stats["dedup/bodies_repeated"] == 1
-    assert result.counts("lost/") == lost([SITE["/a"]], [SITE["/more"]] * 2)
-
-
 def test_the_texts_of_items_count_with_a_field_of_their_own():
     texts = [article(1, 200), f"{article(1, 200)} {OWN}", CHINESE, edited(CHINESE)]
 
@@ -131,25 +117,3 @@ def test_a_copy_of_what_only_an_earlier_crawl_met_is_left_out_and_counted(tmp_pa
     # The text of /same is equal to that of /a, so all of it is stored.
     stored = lost([SITE["/a"]], [SITE["/same"]])
     assert result.counts("lost/") == {**stored, "pages_of_earlier_crawls": 1}
-
-
-@pytest.mark.slow
-def test_hostile_pages_are_counted_and_cost_no_items():
-    """A page of 2 MB, pages of one word, and an empty one."""
-    words = " ".join(f"w{number}" for number in range(300_000))
-    site = {
-        **SITE,
-        "/huge": Answer(f"{words} end".encode(), content_type="text/html"),
-        "/huge/copy": Answer(f"{words} another end".encode(), content_type="text/html"),
-        "/one": page("word"),
-        "/one/copy": page("word", footer="Another footer"),
-        "/none": Answer(b"<html><body></body></html>"),
-    }
-    result = crawl_site(
-        site, DEDUP_EXTRACTOR=lambda html: html, limits={"MAX_PAGE_BYTES": 20_000_000},
-        DEDUP_EVIDENCE=False, DOWNLOAD_MAXSIZE=0, DOWNLOAD_WARNSIZE=0, keep_log=False,
-    )  # fmt: skip
-    assert "dedup/errors" not in result.stats
-    found = result.counts("lost/")
-    assert found["sequences"] > 300_000
-    assert 0 < found["error"] < 0.05

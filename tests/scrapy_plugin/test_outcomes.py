@@ -77,7 +77,7 @@ def with_text(self: Any, response: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("storage", "field"),
-    [(Storage, {}), (Replacing, {}), (Replacing, {"DEDUP_ITEM_FIELD": "text"})],
+    [(Replacing, {}), (Storage, {"DEDUP_ITEM_FIELD": "text"})],
 )
 class TestOnePageAfterTheOther:
     def test_what_is_stored_bars_its_near_duplicates(self, storage, field):

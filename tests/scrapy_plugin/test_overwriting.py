@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from crawls import crawl_site, known_site, urls_in
-from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage, GCSFeedStorage
+from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage
 from texts import article, page
 
 SITE = {"/a": page(article(1)), "/b": page(article(2))}
@@ -25,8 +25,6 @@ def crawl_twice(ledger: Path, feeds: dict[str, Any], **options: Any) -> list[str
 @pytest.mark.parametrize(
     ("name", "scheme"),
     [
-        ("pages", ""),
-        ("%(name)s", "file://"),
         ("%(name)s-%(batch_id)d", ""),
         ("two words", "file://"),
     ],
@@ -66,11 +64,6 @@ class Ftp(FTPFeedStorage):
         file.close()
 
 
-class Bucket(GCSFeedStorage):
-    def _store_in_thread(self, file: Any) -> None:
-        file.close()
-
-
 class OwnFile(FileFeedStorage):
     """Derived from Scrapy's, with a constructor of its own, so that it does not know its mode."""
 
@@ -87,13 +80,8 @@ class OwnFile(FileFeedStorage):
         ("ftp://me:secret@127.0.0.1/%(name)s.jl", {}, "ftp://127.0.0.1/test.jl"),
         ("ftp://127.0.0.1/pages.jl", {"overwrite": False}, ""),
         ("ftp://127.0.0.1/%(time)s.jl", {}, ""),
-        ("ftp://127.0.0.1/%(batch_time)s.jl", {}, ""),
-        ("gs://bucket/pages.jl", {}, "gs://bucket/pages.jl"),
-        ("gs://bucket/pages.jl", {"overwrite": False}, "gs://bucket/pages.jl"),  # as S3
         ("own://pages.jl", {}, "own://pages.jl"),
-        ("own://pages.jl", {"overwrite": False}, ""),
         ("stdout:", {"overwrite": True}, ""),
-        ("pages.jl", {"overwrite": False}, ""),
         ("pages.jl", {}, ""),
     ],
 )
@@ -102,7 +90,7 @@ def test_a_feed_elsewhere_that_may_be_overwritten_is_warned_of_without_its_passw
 ):
     """And no file that is appended to."""
     monkeypatch.chdir(tmp_path)
-    storages = {"ftp": Ftp, "gs": Bucket, "own": OwnFile}
+    storages = {"ftp": Ftp, "own": OwnFile}
     feeds = {uri: {"format": "jsonlines", **options}}
     told = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES=storages)
     warned = [f"If there is a file at {shown}"] if shown else []

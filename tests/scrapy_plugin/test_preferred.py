@@ -43,13 +43,6 @@ def test_without_the_setting_cleaner_urls_are_named_too(site):
     assert "dedup/preferred" not in result.stats
 
 
-def test_a_canonical_page_that_came_too_late_is_preferred_to_the_page_that_names_it(site):
-    canonical = f'<head><link rel="canonical" href="{CLEAN}">'
-    site.pages["/a"] = page(TEXT).replace("<head>", canonical)
-    late = {"limits": {"WAIT_TIMEOUT": 0}, "DEDUP_ACTION": "mark", "DEDUP_PREFER": ["canonical"]}
-    assert marks_of(run(site, "/a", CLEAN, **late), "preferred")[1] == site.url + CLEAN
-
-
 def test_the_reports_list_what_is_kept_and_not_preferred(site, tmp_path):
     result = run(site, PRINT, CLEAN, DEDUP_REPORT=str(tmp_path))
     found = {"original": site.url + PRINT, "url": site.url + CLEAN}

@@ -5,14 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import mixed, sampled
 from crawls import query, start_process, urls_in
 from texts import article, edited, page
 from web import served
 
 pytestmark = pytest.mark.slow
-
-REACTORS = ["asyncio", "select", "none"]
 
 
 def run(reactor: str, workers: int, site: dict[str, str], *paths: str, **settings: Any) -> Any:
@@ -24,7 +21,8 @@ def run(reactor: str, workers: int, site: dict[str, str], *paths: str, **setting
     return json.loads(output)
 
 
-@pytest.mark.parametrize(("reactor", "workers"), mixed(REACTORS, [0, 1]))
+# Most crawls of the tests, in the tests' own process, have none.
+@pytest.mark.parametrize(("reactor", "workers"), [("asyncio", 1), ("select", 0)])
 def test_a_crawl_judges_stores_and_remembers_every_page_on_every_reactor(
     reactor: str, workers: int, tmp_path: Path
 ):
@@ -52,8 +50,7 @@ def test_a_crawl_judges_stores_and_remembers_every_page_on_every_reactor(
     assert len([path for batch in "123" for path in urls_in(tmp_path / batch)]) == 14
 
 
-# Most crawls of the tests, in the tests' own process, have none.
-@pytest.mark.parametrize("reactor", sampled(REACTORS, "asyncio", "select"))
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
 def test_the_claim_of_an_item_from_start_that_is_replaced_ends_on_every_reactor(reactor: str):
     """Else its copy would wait for a minute, and be kept."""
     texts = [article(1), article(2)]

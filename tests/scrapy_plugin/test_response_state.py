@@ -104,7 +104,6 @@ OURS = "dedup.scrapy_plugin.ItemPipeline"
     [
         {},
         {"ITEM_PIPELINES": {OURS: None}},
-        {"ITEM_PIPELINES": {DropAll: -1}},
         {"ITEM_PIPELINES": {Replace: -1}},
         {"ITEM_PIPELINES": {DropAll: 500}},
         {"SPIDER_MIDDLEWARES": {Swallow: -2000}},

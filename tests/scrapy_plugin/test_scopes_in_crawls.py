@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from crawls import Crawl, crawl, crawl_site, known_site, path_of, spider_over
 from texts import CHINESE, article, edited, page
 from web import served
 
-from dedup.cli import main
 from dedup.scrapy_plugin.settings import SettingError
 from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader
@@ -35,10 +33,6 @@ def version(url):
 
 def product(item):
     return item["sku"]
-
-
-def host_and_version(url, language, item):
-    return url.split("/")[2], version(url), language, item.get("sku")
 
 
 def hidden(url):
@@ -95,17 +89,6 @@ def test_a_value_that_cannot_be_a_scope_costs_no_item():
     assert result.stats["dedup/skipped/unreadable_item"] == 2
     assert result.stats["dedup/errors"] == len(skus) - 2
     assert result.stats["dedup/skipped/no_scope"] == len(skus) - 2
-
-
-@pytest.mark.parametrize("kind", [dict, Product])
-def test_a_field_within_another_is_named_by_its_path(kind):
-    def parse(self: Any, response: Any) -> Any:
-        yield {"url": response.url, "offer": kind(url="", sku=response.url[-1])}
-
-    result = run({"/a1": 1, "/b2": 2, "/c1": 1}, parse=parse, DEDUP_SCOPE="field:offer.sku")
-    assert result.stored == ["/a1", "/b2"]
-    result = run({"/a": 1, "/b": 2}, DEDUP_SCOPE="field:sku.no")
-    assert result.stats["dedup/skipped/no_scope"] == 2
 
 
 def test_each_item_of_a_page_is_compared_with_those_of_its_own_number():
@@ -256,11 +239,6 @@ def test_a_function_says_what_is_compared(scope):
     assert result.stats["dedup/skipped/no_scope"] == 2
 
 
-def test_a_function_may_take_all_there_is():
-    skus = {"/v1/a": 1, "/v2/a": 1, "/v1/b": 2, "/v1/c": 1}
-    assert run(skus, DEDUP_SCOPE=host_and_version).stored == ["/v1/a", "/v2/a", "/v1/b"]
-
-
 @pytest.mark.slow
 def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": 1, "/b": MISSING}, DEDUP_SCOPE=product)
@@ -271,83 +249,8 @@ def test_what_fails_in_a_function_costs_no_item():
     assert result.stats["dedup/errors"] == 2
 
 
-@pytest.mark.parametrize("given", ["field:sku,language", ["language", "field:sku"]])
-def test_all_of_several_have_to_be_equal(given):
-    german = in_language(TEXT, "de")
-    pages = {"/a": LAMP, "/b": LAMP, "/c": german, "/d": german, "/e": LAMP}
-    result = run({"/a": 1, "/b": 2, "/c": 1, "/d": 1}, pages, DEDUP_SCOPE=given)
-    assert result.stored == ["/a", "/b", "/c", "/e"]
-
-
-def test_a_ledger_belongs_to_its_scope(tmp_path, capsys):
-    ledger, new = tmp_path / "pages.sqlite", tmp_path / "new.sqlite"
-    skus = {"/a": 1, "/b": 2}
+def test_a_ledger_belongs_to_its_scope(tmp_path):
+    ledger, skus = tmp_path / "pages.sqlite", {"/a": 1, "/b": 2}
     run(skus, DEDUP_SCOPE="host,field:sku", DEDUP_INDEX=ledger)
     with pytest.raises(LedgerError, match="scope 'field:sku,host' there, 'field:sku' here"):
         run(skus, DEDUP_SCOPE="field:sku", DEDUP_INDEX=ledger)
-
-    def converted(scope: str) -> int:
-        new.unlink(missing_ok=True)
-        return main(["ledger", str(ledger), "-o", str(new), "--scope", scope])
-
-    for scope, told in (
-        ("field:sku", "the scope 'field:sku' needs more"),
-        ("hots", "did you mean 'host'?"),
-    ):
-        assert converted(scope) == 2
-        assert told in capsys.readouterr().err
-        assert not new.exists()
-    for scope in ("host", "crawl,domain", f"{__name__}.version"):
-        assert converted(scope) == 0
-        with LedgerReader(new) as reader:
-            assert reader.identity["scope"] == scope.removeprefix("crawl,")
-
-
-def test_records_in_items_have_their_scopes(tmp_path):
-    feed, unique = tmp_path / "items.jsonl", tmp_path / "unique.jsonl"
-    options = {
-        "DEDUP_SCOPE": "field:sku",
-        "DEDUP_SKETCH_FIELD": "dedup_record",
-        "parse": parse_products,
-        "skus": {"/list": (1, 2), "/copy": (2, 3)},
-    }
-    with known_site({"/list": LAMP, "/copy": LAMP}, tmp_path) as site:
-        feeds = {str(feed): {"format": "jsonlines"}}
-        site.crawl(**options, DEDUP_INDEX="", DEDUP_ACTION="mark", FEEDS=feeds)
-        records = [json.loads(line)["dedup_record"] for line in feed.read_text().splitlines()]
-        scopes = [record["scope"] for record in records]
-        assert scopes == ["item [1]", "item [2]", "item [2]", "item [3]"]
-        assert {record["made_with"]["scope"] for record in records} == {"field:sku"}
-        main(["scan", str(feed), "-o", str(unique), "--record-field", "dedup_record"])
-        assert [json.loads(line)["sku"] for line in unique.read_text().splitlines()] == [1, 2, 3]
-        assert main(["ledger", str(unique), "-o", str(site.ledger)]) == 0
-        assert site.crawl(**options).items == []
-
-
-@pytest.mark.slow
-def test_a_later_crawl_knows_the_texts_of_items_by_their_number(tmp_path):
-    bodies = {1: TEXT, 2: TEXT, 3: article(2)}
-
-    def parse(self: Any, response: Any) -> Any:
-        for sku, body in bodies.items():
-            yield {"url": "http://shop.example/list", "sku": sku, "body": body}
-
-    with known_site({"/": LAMP}, tmp_path) as site:
-
-        def stored() -> list[Any]:
-            scope = {"DEDUP_SCOPE": "field:sku", "DEDUP_ITEM_FIELD": "body"}
-            return [item["sku"] for item in site.crawl(parse=parse, **scope).items]
-
-        assert stored() == [1, 2, 3]
-        assert stored() == []
-        bodies[4] = TEXT
-        bodies[2] = article(5)
-        assert stored() == [2, 4]
-        assert stored() == []
-
-
-def test_a_later_crawl_knows_pages_by_their_language(tmp_path):
-    with known_site({"/en": LAMP, "/de": in_language(TEXT, "de")}, tmp_path) as site:
-        assert site.crawl(DEDUP_SCOPE="language").stored == ["/en", "/de"]
-        site.pages |= {"/fr": in_language(TEXT, "fr"), "/en-gb": in_language(TEXT, "en-GB")}
-        assert site.crawl(DEDUP_SCOPE="language").stored == ["/fr"]

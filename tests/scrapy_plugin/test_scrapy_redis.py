@@ -119,24 +119,7 @@ class Workers:
         return Counter(url.split("/")[3] for url in urls if not url.endswith("/"))
 
 
-def test_workers_of_one_queue_store_each_content_once(
-    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer
-):
-    settings = settings_of_the_recipe(server)
-    workers = Workers(tmp_path, DEDUP_FOLLOW_DUPLICATES=False, **settings)
-    both = [workers.start(number) for number in range(2)]
-    with Redis(port=server.port) as client:
-        client.lpush(QUEUE, json.dumps({"url": f"{site}/"}))
-        wait_until(lambda: pages.asked.keys() >= pages.keys())
-    logs = workers.stop(*both)
-    assert workers.contents() == ONCE, "\n".join(logs)
-    for log in logs:
-        assert "log_count/ERROR" not in log, log
-        assert stat(log, "dedup/pages"), "the other has done it all"
-    assert sum(stat(log, "dedup/pages") for log in logs) >= 3 * CONTENTS
-
-
-def test_a_queue_goes_on_where_a_worker_was_stopped(
+def test_workers_of_one_queue_store_each_content_once_also_where_one_is_stopped_and_goes_on(
     tmp_path: Path, site: str, pages: CountedPages, server: RedisServer
 ):
     workers = Workers(tmp_path, **settings_of_the_recipe(server))
@@ -146,8 +129,12 @@ def test_a_queue_goes_on_where_a_worker_was_stopped(
         wait_until(lambda: len(pages.asked) > CONTENTS)
         workers.stop(first)
         assert len(pages.asked) < len(pages), "it was stopped too late"
-        second = workers.start(1)
+        both = [workers.start(number) for number in (1, 2)]
         wait_until(lambda: pages.asked.keys() >= pages.keys())
-    logs = workers.stop(second)
+    logs = workers.stop(*both)
     assert workers.contents() == ONCE, "\n".join(logs)
     assert max(pages.asked.values()) == 1
+    for log in logs:
+        assert "log_count/ERROR" not in log, log
+        assert stat(log, "dedup/pages"), "the others have done it all"
+    assert sum(stat(log, "dedup/pages") for log in logs) >= 3 * CONTENTS

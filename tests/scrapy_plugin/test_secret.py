@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from crawls import crawl_site, known_site
+from crawls import crawl_site
 from extractors import fragile
 from scrapy.settings import Settings
 from texts import article, edited, page
@@ -139,13 +139,3 @@ def test_a_method_with_hashes_of_its_own_is_refused(monkeypatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     with pytest.raises(SettingError, match="DEDUP_SECRET: the sketches of own-hashes do not"):
         read(DEDUP_METHOD=OwnHashes)
-
-
-@pytest.mark.slow
-def test_a_later_crawl_knows_what_one_with_the_secret_has_stored(tmp_path, monkeypatch):
-    monkeypatch.setenv("DEDUP_SECRET", SECRET)
-    with known_site(SITE, tmp_path) as site:
-        for stored in (["/a", "/other"], []):
-            assert site.crawl("/a", "/other", DEDUP_METHOD="verified").stored == stored
-        copy = site.crawl("/near", "/b", DEDUP_METHOD="verified")
-        assert copy.dedup_stats["exact_duplicates"] == copy.dedup_stats["near_duplicates"] == 1

@@ -36,19 +36,11 @@ def test_a_placeholder_may_have_a_format_and_a_percent_sign_is_doubled(path: str
 def test_what_is_no_text_or_number_of_the_spider_is_refused_with_the_names(name: str):
     with pytest.raises(ValueError, match="there are ") as caught:
         fill(f"%({name})s")
-    message = str(caught.value)
-    assert f"there is no %({name})s" in message
-    names = message.split("there are ")[1].split(", ")
+    names = str(caught.value).split("there are ")[1].split(", and")[0].split(", ")
     assert set(names) == {"%(time)s", "%(name)s", "%(edition)s", "%(category)s"}
 
 
-@each(
-    ("path", "message"),
-    [
-        *((path, "%% stands for itself") for path in ("50%", "%s", "%d", "a%20b", "%%%")),
-        *((f"%(name{end}", "format") for end in (")", "", ")-", ")d", ")y")),
-    ],
-)
-def test_what_begins_no_placeholder_is_refused(path: str, message: str):
-    with pytest.raises(ValueError, match=message):
+@each("path", ["50%", "%s", "%d", "a%20b", "%%%", "%(name", "%(name)", "%(name)y", "%(name)d"])
+def test_what_begins_no_placeholder_is_refused(path: str):
+    with pytest.raises(ValueError, match="%% stands for a percent sign"):
         fill(path)

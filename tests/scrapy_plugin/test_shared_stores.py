@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,6 +22,7 @@ from texts import article, edited, page, replaced
 from web import served
 
 from dedup.scrapy_plugin import limits
+from dedup.stores import LedgerError
 from dedup.stores.log import LEASE, Member
 from dedup.stores.server_url import ServerUrl, open_log
 from dedup.stores.sqlite_log import SqliteLog
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 PASSWORD = "hush-0f-the-fleet"
 BACK = "The store that crawls share is back"
+SHORT = {"OUTAGE_TIMEOUT": 1}
 
 
 class Storage:
@@ -165,39 +168,42 @@ def test_what_cannot_be_used_is_refused_without_the_password(caplog: pytest.LogC
     assert not [m for m in messages if m.startswith("Dedup report")]
 
 
-def errors_of_process(reactor: str, url: str, **settings: Any) -> str:
-    """Return what a crawl in a process of its own tells of errors."""
-    output, errors = start_process(reactor, [url], **settings).communicate(timeout=60)
-    assert PASSWORD not in output + errors
-    assert "item_scraped_count" not in output
-    return errors
-
-
 OURS = "redis://:{0}@127.0.0.1:{1}/0"
 
 
 @pytest.mark.parametrize(
-    ("reactor", "url", "settings", "message"),
+    ("url", "settings", "message"),
     [
-        (
-            "asyncio",
-            "redis://:{0}@127.0.0.1:1/0",
-            {},
-            "redis://127.0.0.1:1/0?namespace=dedup cannot be reached",
-        ),
-        ("asyncio", "redis://:{0}x@127.0.0.1:{1}/0", {}, "refuses its user or password"),
-        ("none", OURS, {"DEDUP_METHOD": "minhash"}, "minhash"),
-        ("select", OURS, {}, "TWISTED_REACTOR"),  # the setting to change
+        ("redis://:{0}@127.0.0.1:1/0", {}, "redis://127.0.0.1:1/0?namespace=dedup cannot be"),
+        ("redis://:{0}x@127.0.0.1:{1}/0", {}, "refuses its user or password"),
+        (OURS, {"DEDUP_METHOD": "minhash"}, "minhash"),
     ],
 )
 def test_what_cannot_go_with_a_server_is_told_before_the_spider_is_opened(
-    fleet: Fleet, server: RedisServer, reactor: str, url: str, settings: Any, message: str
+    fleet: Fleet,
+    server: RedisServer,
+    caplog: pytest.LogCaptureFixture,
+    url: str,
+    settings: Any,
+    message: str,
 ):
     fleet.crawl("/0", DEDUP_INDEX=OURS.format(PASSWORD, server.port))
+    caplog.clear()
     url = url.format(PASSWORD, server.port)
-    told = errors_of_process(reactor, f"{fleet.url}/0", DEDUP_INDEX=url, **settings)
-    assert message in told
-    assert "The crawl does not start: " in told
+    with caplog.at_level(logging.INFO), pytest.raises(LedgerError, match=re.escape(message)):
+        fleet.crawl("/0", DEDUP_INDEX=url, **settings)
+    assert "The crawl does not start: " in caplog.text
+    assert "Crawled (" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+def test_a_reactor_without_asyncio_is_refused_with_the_setting_to_change(fleet: Fleet):
+    process = start_process("select", [f"{fleet.url}/0"], DEDUP_INDEX=fleet.index)
+    output, errors = process.communicate(timeout=60)
+    assert "The crawl does not start: " in errors
+    assert "TWISTED_REACTOR" in errors
+    assert PASSWORD not in output + errors
+    assert "item_scraped_count" not in output
 
 
 def test_a_page_waits_until_one_that_was_killed_has_no_claims():
@@ -209,7 +215,9 @@ def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, fleet: F
         "format": "jsonlines",
         "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
     }}  # fmt: skip
-    told = errors_of_process("none", f"{fleet.url}/0", DEDUP_INDEX=fleet.index, FEEDS=feeds)
+    refused = fleet.crawl("/0", FEEDS=feeds)
+    assert refused.stats["finish_reason"] == "dedup_feeds_held_back"
+    [told] = refused.messages(logging.ERROR)
     assert "The crawl does not start: " in told
     assert "commit=passed" in told
     passed = fleet.crawl("/0", DEDUP_INDEX=f"{fleet.index}&commit=passed", FEEDS=feeds)
@@ -277,7 +285,7 @@ def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
 ):
     paths = ["/0", "/1", "/2", "/3", "/4"]
     index = f"{fleet.index}&store_down=stop"
-    crawled = fleet.crawl(*paths, before=Outage(server, "/1"), DEDUP_INDEX=index)
+    crawled = fleet.crawl(*paths, before=Outage(server, "/1"), DEDUP_INDEX=index, limits=SHORT)
     assert crawled.stats["finish_reason"] == "dedup_store_down"
     assert crawled.stored[:2] == ["/0", "/1"]
     assert len(crawled.items) == crawled.stats["response_received_count"]
@@ -293,7 +301,9 @@ def test_without_the_store_an_original_has_no_url_and_a_report_is_written(
     fleet.pages["/far"] = page(replaced(article(1), 60))
     settings = {"DEDUP_REPORT": str(tmp_path), "DEDUP_MAX_DISTANCE": 3}
     fleet.crawl("/0", DEDUP_MAX_DISTANCE=3)
-    crawled = fleet.crawl("/far", "/1", "/0b", before=Outage(server, "/1"), **settings)
+    crawled = fleet.crawl(
+        "/far", "/1", "/0b", before=Outage(server, "/1"), limits=SHORT, **settings
+    )
     assert crawled.stored == ["/far", "/1"]
     [(_, reason)] = crawled.dropped
     name = f"redis://127.0.0.1:{server.port}/0?namespace=test"

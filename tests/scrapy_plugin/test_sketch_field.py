@@ -152,7 +152,7 @@ def test_a_field_that_another_setting_uses_is_refused(settings: dict[str, Any], 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "minhash", "segments"))
+@pytest.mark.parametrize("name", sampled(METHODS, "minhash"))
 def test_a_ledger_that_is_lost_is_made_again_of_the_feed(run: Run, name: str, capsys: Any):
     run.settings["DEDUP_METHOD"] = name
     run.crawl()
@@ -172,7 +172,7 @@ def test_a_ledger_that_is_lost_is_made_again_of_the_feed(run: Run, name: str, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "minhash", "segments"))
+@pytest.mark.parametrize("name", sampled(METHODS, "minhash"))
 def test_a_scan_of_the_records_finds_what_a_scan_of_the_texts_finds(
     run: Run, tmp_path: Path, name: str
 ):

@@ -3,7 +3,6 @@
 What is skipped as a copy of another page is fetched where that page does not come.
 """
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from cases import each
-from crawls import Crawl, query
+from crawls import Crawl
 from saved_sites import Site, contents, crawl_shop, listing, parse_shop, run
 from scrapy import Request
 from texts import article, page
@@ -232,36 +231,8 @@ def test_a_request_that_is_no_get_stands_for_no_other(tmp_path, without_any_test
     assert result.stats["dedup/saved_requests/url_rule"] > 0
 
 
-def test_a_link_that_every_page_has_does_not_keep_a_rule_from_being_found(tmp_path):
-    """The scheduler refuses it: that page was asked for with another callback."""
-
-    def parse(self, response):
-        yield from parse_shop(self, response)
-        yield response.follow("/1", callback=self.parse)
-
-    result = run(products(), tmp_path, parse=parse, DEDUP_SKIP_URLS=True, **IN_ORDER)
-    assert result.stats["dedup/saved_requests/tests/url-rule"] > 0
-
-
-def test_leaves_that_are_not_fetched_break_no_rule(tmp_path):
-    lists = [f"/list{number}{query}" for number in range(5) for query in ("", "?sid=abc")]
-    site = products(*lists)
-    answer = site.answer
-    site.answer = lambda path: listing("/1", "/2") if "list" in path else answer(path)
-    with site.served() as url:
-        for _ in range(2):
-            options = {"DEDUP_SKIP_URLS": True, "DEDUP_REVISITS": "skip", **IN_ORDER}
-            result = crawl_shop(url, tmp_path, **options)
-            assert not result.messages()
-    assert "dedup/saved_requests/contradictions/url-rule" not in result.stats
-
-
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_what_was_skipped_before_an_interruption_is_tested_at_the_end(
-    tmp_path, without_tests, is_killed
-):
-    """Or fetched, if nobody knows what of it had come."""
-    site = products("/24", "/25", query="c=red_{}x")
+def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_tests):
+    site = products(query="c=red_{}x")
     answer = site.answer
 
     def coloured(path: str) -> str | None:
@@ -271,29 +242,14 @@ def test_what_was_skipped_before_an_interruption_is_tested_at_the_end(
         return answer(path)
 
     site.answer = coloured
-    settings = {
-        "JOBDIR": str(tmp_path / "job"), "DEDUP_SKIP_URLS": True, "DEDUP_INDEX": "", **IN_ORDER,
-        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-        "FEEDS": {str(tmp_path / "pages.jl"): {"format": "jsonlines"}},
-    }  # fmt: skip
-    with site.served() as url:
-        for most in (25, 0):
-            result = crawl_shop(url, tmp_path, **settings, CLOSESPIDER_ITEMCOUNT=most)
-            if most and is_killed:  # as before its end
-                file = tmp_path / "job" / "dedup.put-off.sqlite"
-                query(file, "UPDATE put_off SET instead = x'00'")
-    broken = result.stats.get("dedup/saved_requests/contradictions/url-rule", 0)
-    assert broken == (not is_killed)
-    assert result.stats.get("dedup/saved_requests/url_rule", 0) >= 0
-    lines = (tmp_path / "pages.jl").read_text().splitlines()
-    assert len({json.loads(line)["title"] for line in lines}) == SIZE + 2 + 14
+    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, DEDUP_INDEX="", **IN_ORDER)
+    assert result.stats["dedup/saved_requests/contradictions/url-rule"] == 1
+    assert len(contents(result)) == SIZE + 14
 
 
-def test_a_damaged_file_of_what_was_skipped_loses_no_page(tmp_path):
-    job = tmp_path / "job"
-    job.mkdir()
-    job.joinpath("dedup.put-off.sqlite").write_bytes(b"no database" * 1000)
-    queue = "scrapy.squeues.PickleFifoDiskQueue"
-    result = all_of(products(), tmp_path, JOBDIR=str(job), SCHEDULER_DISK_QUEUE=queue)
+def test_with_a_jobdir_all_is_fetched_and_the_log_says_so(tmp_path):
+    site = products()
+    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, JOBDIR=str(tmp_path / "job"), **IN_ORDER)
+    assert len(site.fetched()) == 1 + 2 * SIZE
     [warning] = result.messages()
-    assert "is damaged" in warning
+    assert "save nothing with a JOBDIR" in warning

@@ -7,7 +7,6 @@ So a crawl visits start pages, listings and whatever has links that are followed
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from functools import partial
 from hashlib import blake2b
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from scrapy.http import Response
 from dedup.logs import get_logger
 from dedup.rule import Kind
 from dedup.scopes import host
+from dedup.scrapy_plugin.feed import when_all_closed
 from dedup.scrapy_plugin.requests import (
     ASKS,
     callback_of,
@@ -82,7 +82,8 @@ class Leaves:
             of_all
         )
         has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
-        self._may_ask = revisits.mode == "ask" and not (has_login or has_cache)
+        has_job = bool(crawler.settings["JOBDIR"])
+        self._may_ask = revisits.mode == "ask" and not (has_login or has_cache or has_job)
         self._tested: set[bytes] = set()
         self._hosts_tested: set[str] = set()
         self._distrusted = {
@@ -107,7 +108,7 @@ class Leaves:
         """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
         if self._revisits.mode != "skip" or self._leaf(request) is None:
             return False
-        self._put_off.savings.request_is_saved(request, "leaf")
+        self._put_off.savings.request_is_saved("leaf")
         return True
 
     def ask(self, request: Request) -> None:
@@ -173,13 +174,13 @@ class Leaves:
         etag = modified = None
         if first_url(request) == request.url and not request.cookies:
             etag, modified = _header(response, "ETag"), _modified(response)
-        self._note(key, Leaf(state.began, etag, modified), list(state.batches))
+        leaf = Leaf(state.began, etag, modified)
 
-    def _note(self, key: bytes, leaf: Leaf, batches: list[Any]) -> None:
-        if open_ones := [one for one in batches if one.is_stored is None]:
-            open_ones[0].when_closed(partial(self._note, key, leaf, batches))
-        elif all(one.is_stored for one in batches):
-            self._store.note_leaf(key, leaf)
+        def note(are_stored: bool) -> None:
+            if are_stored:
+                self._store.note_leaf(key, leaf)
+
+        when_all_closed(list(state.batches), note)
 
     def _contradict(self, name: str, url: str) -> None:
         """The server of *name* has answered 304 for what has changed: believe it no more."""

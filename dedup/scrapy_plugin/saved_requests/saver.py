@@ -7,6 +7,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
+from dedup.logs import get_logger
 from dedup.report.summary import Summary
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import note_link
@@ -19,6 +20,9 @@ from dedup.stores import SqliteStore, Store
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+
+logger = get_logger(__name__)
 
 
 class RequestSaver:
@@ -38,14 +42,19 @@ class RequestSaver:
         self._summary = summary
         self._leaves: Leaves | None = None
         self._rules: UrlRules | None = None
-        put_off = self._put_off = PutOffRequests(crawler, settings.job, summary.count)
+        put_off = self._put_off = PutOffRequests(crawler, summary.count)
         known = []
         if isinstance(store, SqliteStore):
             store.remember_requests()
             known = [rule for rule in store.url_rules() if rule.kind != NOT_MODIFIED]
             if settings.revisits.need_leaves:
                 self._leaves = Leaves(crawler, settings.revisits, store, put_off, page_is_unchanged)
-        if settings.skip_urls:
+        if settings.job and (settings.skip_urls or settings.revisits.mode == "ask"):
+            logger.warning(
+                'DEDUP_SKIP_URLS, and DEDUP_REVISITS = "ask", save nothing with a JOBDIR: what '
+                "they put off would be lost if the job is interrupted"
+            )
+        if settings.skip_urls and not settings.job:
             rules = self._rules = UrlRules(store, put_off, known)
             crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         summary.saved_requests = self.figures
@@ -94,7 +103,6 @@ class RequestSaver:
                 self._summary.count(name, int(rule[what]))
         return {**self._put_off.savings.figures(), "rules": rules}
 
-    def close(self, reason: str) -> None:
-        """Forget what was put off, unless the crawl may go on after the *reason* of its end."""
-        has_come = self._rules.has_come if self._rules else lambda _: False
-        self._put_off.close(has_come, has_finished=reason == "finished")
+    def close(self) -> None:
+        """Forget what was put off, as Scrapy forgets its queue."""
+        self._put_off.close()

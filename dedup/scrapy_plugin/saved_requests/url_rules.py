@@ -79,7 +79,7 @@ class UrlRules:
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
         self._examples: dict[Part, list[str]] = {}
         self._tests: Counter[Part] = Counter()
-        self._untested = set(filter(None, map(_part_of, put_off.reasons())))
+        self._untested: set[Part] = set()
         # URLs, and URLs without a part: what some page has led to, and of what one was seen.
         self._leads: set[bytes] = set()
         self._seen: set[bytes] = set()
@@ -131,10 +131,6 @@ class UrlRules:
             examples.append(request.url)
         return True
 
-    def has_come(self, page: bytes) -> bool:
-        """Return whether a *page* was seen, that of a URL or of one without a part."""
-        return page in self._seen
-
     def page_settles(self, state: ResponseState, *, failed: bool) -> None:
         """Compare the page of *state* with those that differ from it in a part of the URL."""
         response = state.response
@@ -165,7 +161,7 @@ class UrlRules:
 
     def spider_idles(self) -> None:
         """Before the crawl ends, send what repeats pages that have not come, and test the rules."""
-        self._note_sent(self._put_off.send_waiting(self.has_come))
+        self._note_sent(self._put_off.send_waiting(self._seen.__contains__))
         self._test_rules()
 
     def _test_rules(self) -> None:
@@ -180,8 +176,6 @@ class UrlRules:
                 sent = self._send(part, max(1, ENOUGH - self._tests[part]))
                 self._note_tests(part, len(sent))
                 self._tested_at_end.update((one.url, part) for one in sent)
-            else:  # what was known of it was lost as the job was interrupted
-                self._send(part)
 
     def _send(self, part: Part, most: int = -1) -> list[Sent]:
         sent = self._put_off.send(_reason(part), most)
