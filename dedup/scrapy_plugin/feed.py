@@ -119,10 +119,11 @@ class Feed:
             self._mark.unlink(missing_ok=True)
 
     def flush(self) -> None:
+        file = self.slot.file
         # Before half an item, all was flushed.
-        is_open = self.slot.file and not self.slot.file.closed
-        if is_open and self.can_be_flushed and not self.has_half_an_item:
-            self.slot.file.flush()
+        is_flushed = self.has_half_an_item or not self.can_be_flushed
+        if file and not file.closed and not is_flushed:
+            file.flush()
 
     def begin(self) -> None:
         """Open the file if need be, so that the next item can be read, and note how it is."""

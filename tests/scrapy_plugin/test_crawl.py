@@ -59,12 +59,16 @@ def test_the_items_of_copies_are_dropped_and_say_of_what():
     assert "log_count/ERROR" not in result.stats
 
 
-def test_twenty_drops_are_named_and_the_others_are_counted():
-    result = crawl_site({f"/{number}": ORIGINAL for number in range(24)})
+@pytest.mark.parametrize(("level", "named"), [("INFO", 20), ("DEBUG", 23)])
+def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: int):
+    site = {f"/{number}": ORIGINAL for number in range(24)}
+    result = crawl_site(site, DEDUP_LOG_LEVEL=level)
     assert len(result.dropped) == 23
-    messages = result.messages(logging.INFO)
-    assert len([one for one in messages if one.startswith("Dropped <")]) == 20
-    assert len([one for one in messages if one.startswith("Dropped 3 more, ")]) == 1
+    wanted = logging.getLevelNamesMapping()[level]
+    messages = [record.getMessage() for record in result.log if record.levelno >= wanted]
+    assert len([one for one in messages if one.startswith("Dropped <")]) == named
+    others = [one for one in messages if one.startswith("Dropped 3 more, ")]
+    assert len(others) == (named < 23)
 
 
 def test_a_body_seen_byte_for_byte_is_not_read_again():
@@ -426,6 +430,12 @@ def test_a_missing_extension_is_an_error_that_names_it():
     with pytest.raises(ValueError, match=r"EXTENSIONS lacks dedup.scrapy_plugin.Extension"):
         crawl(spider_over("http://127.0.0.1:9/"), ADDONS={}, ITEM_PIPELINES=pipeline)
     collect()  # Scrapy leaves aiohttp's client open; its warning belongs to this test
+
+
+def test_a_component_that_the_user_has_placed_stays_there():
+    pipelines = {"dedup.scrapy_plugin.ItemPipeline": None}
+    result = crawl_site(SITE, *PAIR, ADDONS=ADDON, ITEM_PIPELINES=pipelines)
+    assert len(result.items) == 2
 
 
 def test_components_that_are_missing_from_a_list_by_hand_are_told_of():

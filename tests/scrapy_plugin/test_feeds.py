@@ -247,7 +247,7 @@ def test_half_a_line_on_a_full_disk_is_ended_and_half_of_another_item_ends_the_c
             fill(small_disk, room=8192)
         if number == 5:
             (small_disk / "filling").unlink()
-        yield {"url": response.url, "text": f'"quoted" {"x" * 12_000}, \n {"y" * 1_000}'}
+        yield {"url": response.url, "text": f'"quoted" {"x" * 29_000}, \n {"y" * 1_000}'}
 
     feed, paths, has_lines = small_disk / "feed", list(MANY), form == "jsonlines"
     result = run(MANY, ledger, feed, parse=parse, FEED_OPTIONS={"format": form})

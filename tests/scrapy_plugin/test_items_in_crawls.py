@@ -167,6 +167,18 @@ def test_changed_prices_are_news_and_so_is_a_price_that_comes_again(tmp_path: Pa
     assert prices == [first, second, first, []]
 
 
+def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(tmp_path: Path):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url, "price": response.css(".price::text").get()}
+
+    prices = []
+    with known_site(offers(), tmp_path) as site:
+        for price in (10, 11, 10, 10):  # that of the next page
+            site.pages["/offer/0"] = offers(lambda n, price=price: price)["/offer/0"]
+            prices.append([item["price"] for item in site.crawl(parse=parse).items])
+    assert prices == [[str(10 + n) for n in range(COUNT)], ["11"], ["10"], []]
+
+
 def test_what_a_page_says_no_more_is_news_where_it_is_a_value_and_none_where_it_is_an_item(
     tmp_path: Path,
 ):

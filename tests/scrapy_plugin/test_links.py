@@ -59,6 +59,19 @@ def test_a_list_whose_pages_have_one_text_is_read_to_its_end():
     assert "links_held_back" not in result.dedup_stats
 
 
+def test_a_request_that_asks_for_the_next_page_of_a_list_in_its_body_is_sent():
+    sent: list[bytes] = []
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        sent.append(response.request.body)
+        if len(sent) < 4:
+            yield Request(response.url, self.parse, body=b"page=%d" % (len(sent) + 1))
+
+    site = {"/": page(article(1))}
+    run("/", site=site, parse=parse)
+    assert sent == [b"", b"page=2", b"page=3", b"page=4"]
+
+
 def test_a_link_to_another_host_is_not_taken_for_one_to_the_own_host():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url}

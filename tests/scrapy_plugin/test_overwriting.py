@@ -80,6 +80,7 @@ class OwnFile(FileFeedStorage):
         ("ftp://me:secret@127.0.0.1/%(name)s.jl", {}, "ftp://127.0.0.1/test.jl"),
         ("ftp://127.0.0.1/pages.jl", {"overwrite": False}, ""),
         ("ftp://127.0.0.1/%(time)s.jl", {}, ""),
+        ("ftp://127.0.0.1/%(batch_time)s.jl", {}, ""),
         ("own://pages.jl", {}, "own://pages.jl"),
         ("stdout:", {"overwrite": True}, ""),
         ("pages.jl", {}, ""),

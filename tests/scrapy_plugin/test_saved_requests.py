@@ -207,6 +207,19 @@ def test_a_server_that_says_so_of_what_has_changed_is_believed_no_more(twice):
     assert twice.fetched_by(**ASK) == ALL
 
 
+def test_a_server_is_not_believed_once_a_leaf_has_become_a_list(twice):
+    twice.crawl(**ASK)
+    for number in range(1, 9):
+        twice.pages |= {
+            f"/{number}": listing(f"/{number + 20}"),
+            f"/{number + 20}": of(number + 20),
+        }
+    twice.site.lies = True
+    second = twice.crawl(**ASK)
+    assert len(second.items) == 8
+    assert any("304" in message for message in second.messages())
+
+
 @each("value", [b"", b"  ", b'"a' + b"a" * 500, b'"\xe9"', b'"a\x01"', b'"a\nb"'])
 def test_validators_that_a_client_or_a_server_may_refuse_are_not_sent(value):
     assert _header(Response("http://a.example/", headers={"ETag": value}), "ETag") is None

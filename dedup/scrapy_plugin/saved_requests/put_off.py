@@ -5,7 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.http import Response
@@ -33,13 +33,6 @@ _SPREAD = 2_654_435_761  # some are chosen evenly (Knuth, The Art of Computer Pr
 def is_a_test(name: str, run: int) -> bool:
     """Return whether the request that *name* stands for is one of those that test in a *run*."""
     return blake2b(f"{run} {name}".encode("utf-8", "replace")).digest()[0] % ONE_IN == 0
-
-
-class Sent(NamedTuple):
-    """A request that is sent after all: why it was not, and what stands for its URL."""
-
-    reason: bytes
-    url: bytes | None
 
 
 class Savings:
@@ -117,18 +110,21 @@ class PutOffRequests:
         self._has_new = True
         return True
 
-    def send(self, reason: bytes, most: int = -1) -> list[Sent]:
-        """Send the requests that were not sent for *reason*, *most* of them, here and there."""
+    def send(self, reason: bytes, most: int = -1) -> list[bytes]:
+        """Send the requests that were not sent for *reason*, *most* of them, here and there.
+
+        Return the reasons of those that are sent.
+        """
         self._has_new = True  # others may wait for what is sent now, which may not come
         query = (
             f"SELECT id FROM put_off WHERE reason = ? ORDER BY id * {_SPREAD} % 4294967296 LIMIT ?"
         )
         return self._send([number for (number,) in self._file.execute(query, (reason, most))])
 
-    def send_waiting(self, has_come: Callable[[bytes], bool]) -> list[Sent]:
+    def send_waiting(self, has_come: Callable[[bytes], bool]) -> list[bytes]:
         """Send the requests for which no page *has come* that is to be there instead.
 
-        Each is looked at once: what has come stays.
+        Each is looked at once: what has come stays. Return the reasons of those that are sent.
         """
         if not self._has_new:
             return []
@@ -150,19 +146,19 @@ class PutOffRequests:
             if not has_come(instead):
                 yield number
 
-    def _send(self, numbers: Iterable[int]) -> list[Sent]:
+    def _send(self, numbers: Iterable[int]) -> list[bytes]:
         engine, spider = self._crawler.engine, self._crawler.spider
         if engine is None or engine.spider is None:
             return []
         sent = []
         for number in numbers:
-            query = "SELECT reason, saved, request, url FROM put_off WHERE id = ?"
-            reason, saved, data, url = self._file.execute(query, (number,)).fetchone()
+            query = "SELECT reason, saved, request FROM put_off WHERE id = ?"
+            reason, saved, data = self._file.execute(query, (number,)).fetchone()
             request = request_from_dict(pickle.loads(data), spider=spider)
             engine.crawl(request.replace(dont_filter=True))  # it was asked for before
             self._file.execute("DELETE FROM put_off WHERE id = ?", (number,))
             self.savings.request_is_saved(saved, -1)
-            sent.append(Sent(reason, url))
+            sent.append(reason)
         return sent
 
     def close(self) -> None:

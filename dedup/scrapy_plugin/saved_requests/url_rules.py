@@ -24,7 +24,7 @@ from dedup.scrapy_plugin.requests import (
     is_plain_link,
 )
 from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
-from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, Sent, is_a_test
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, is_a_test
 from dedup.stores.base import Store, UrlRule
 from dedup.url_advice.urls import Part, Url, parts_of, without
 
@@ -83,8 +83,6 @@ class UrlRules:
         # URLs, and URLs without a part: what some page has led to, and of what one was seen.
         self._leads: set[bytes] = set()
         self._seen: set[bytes] = set()
-        # What is sent to test a rule at the end.
-        self._tested_at_end: dict[bytes | None, Part] = {}
 
     @property
     def _has_room(self) -> bool:
@@ -142,10 +140,9 @@ class UrlRules:
         whole, *forms = _forms(url, request)
         if whole.digest in self._seen:  # met again, so there is nothing to compare
             return
-        tested = self._tested_at_end.pop(whole.digest, None)
         if state.outcomes or state.leads_on:
             for form in forms:
-                if form.is_in(self._seen) or form.part == tested:
+                if form.is_in(self._seen):
                     self._compare(form.part, state, request.url)
         if state.outcomes and self._has_room:  # else it is a list, or a notice in place of the page
             self._seen.update(form.digest for form in (whole, *forms))
@@ -175,15 +172,14 @@ class UrlRules:
             if self._is_active(part):
                 sent = self._send(part, max(1, ENOUGH - self._tests[part]))
                 self._note_tests(part, len(sent))
-                self._tested_at_end.update((one.url, part) for one in sent)
 
-    def _send(self, part: Part, most: int = -1) -> list[Sent]:
+    def _send(self, part: Part, most: int = -1) -> list[bytes]:
         sent = self._put_off.send(_reason(part), most)
         self._note_sent(sent)
         return sent
 
-    def _note_sent(self, sent: list[Sent]) -> None:
-        for reason, number in Counter(one.reason for one in sent).items():
+    def _note_sent(self, sent: list[bytes]) -> None:
+        for reason, number in Counter(sent).items():
             if (part := _part_of(reason)) in self._rules:
                 self._change(part, spared=-number)
 
