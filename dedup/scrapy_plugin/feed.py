@@ -119,7 +119,7 @@ class Feed:
             self._mark.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        file = self.slot.file
+        file: Any = self.slot.file
         # Before half an item, all was flushed.
         is_flushed = self.has_half_an_item or not self.can_be_flushed
         if file and not file.closed and not is_flushed:
