@@ -12,7 +12,7 @@ from dedup.report.item_differences import Differences
 from dedup.report.url_pattern import url_pattern
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.text import from_utf8, readable_url, to_utf8
+from dedup.text import from_utf8, to_utf8
 
 _NAMES_SHOWN = 50
 _REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
@@ -23,7 +23,7 @@ _LONGEST_TITLE = 200
 # Of each table, those with texts come first.
 _COLUMNS = {
     "pages": "kind, url, original, preferred, host, pattern, name, distance, title, headline",
-    "differences": "url, original, field, one, other, page",
+    "differences": "url, original, field, value, page",
     "bulk.stored": "url, sequences",
     "bulk.judged": "page, sequences",
 }
@@ -63,14 +63,7 @@ class Copy(NamedTuple):
             "verdict": self.verdict,
             "distance": self.distance,
             "title": self.title,
-            "readable": readable(self.url),
         }
-
-
-def readable(url: str) -> str | None:
-    """Return *url* with the letters that it escapes, ``None`` where there are none."""
-    shown = readable_url(url)
-    return None if shown == url else shown
 
 
 class PageEvents:
@@ -153,8 +146,8 @@ class PageEvents:
     def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
         """Add the *differences* of the item of a kept page from that of a stored one."""
         self._different += 1
-        for field, values in differences.items():
-            self._insert("differences", (url, original or "", field, *values), self._different)
+        for field, value in differences.items():
+            self._insert("differences", (url, original or "", field, value), self._different)
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
@@ -192,15 +185,11 @@ class PageEvents:
 
     def _item_differences(self) -> dict[str, Any] | None:
         rows = self._rows(
-            "SELECT field, pages, one, other FROM (SELECT field, one, other, "
-            "count(*) OVER fields AS pages, min(number) OVER fields AS age, "
-            "row_number() OVER (PARTITION BY field ORDER BY other IS NULL, number) AS place "
-            "FROM differences WINDOW fields AS (PARTITION BY field)) "
-            f"WHERE place = 1 ORDER BY pages DESC, age LIMIT {_FIELDS_SHOWN}"
+            "SELECT field, count(*) AS pages, value, min(number) AS age FROM differences "
+            f"GROUP BY field ORDER BY pages DESC, age LIMIT {_FIELDS_SHOWN}"
         )
         if not rows:
             return None
-        keys = ("name", "pages", "one", "other")
         fields = [to_utf8(field) for field, *_ in rows]
         shown = ", ".join(["CAST(? AS TEXT)"] * len(fields))
         [[in_fields]] = self._rows(
@@ -211,7 +200,7 @@ class PageEvents:
         return {
             "pages": self._different,
             "in_fields": in_fields,
-            "fields": [dict(zip(keys, row, strict=True)) for row in rows],
+            "fields": [{"name": row[0], "pages": row[1], "value": row[2]} for row in rows],
             "url": url,
             "original": original,
         }
@@ -237,7 +226,6 @@ class PageEvents:
                 "original": original,
                 "duplicates": size,
                 "first": [copy.as_json() for copy in self._copies_of(original)],
-                "readable": readable(original),
             }
             for original, size in sizes
         ]

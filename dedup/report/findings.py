@@ -62,17 +62,12 @@ def _alarm(report: Report) -> Finding | None:
     is_kept = report.settings.get("DEDUP_ACTION") == "mark"
     if is_kept or pages.judged < _LEAST_ALARMING or dropped <= _SHARE_ALARMING * pages.judged:
         return None
-    for group in report.largest_groups[:1]:
-        if 2 * group.duplicates > dropped:
-            url = printable(cut_url(group.original), _LONGEST_URL)
-            return Finding("alarm_of_one_page", (dropped, pages.judged, url), "", "groups")
-    kind = "near" if pages.near_duplicates > pages.exact_duplicates else "exact"
-    return Finding(f"alarm_of_{kind}", (dropped, pages.judged), "", "groups")
+    return Finding("alarm", (dropped, pages.judged), "", "groups")
 
 
 def is_alarm(found: list[Finding]) -> bool:
     """Return whether the first finding is that nearly everything was dropped."""
-    return bool(found) and found[0].name.startswith("alarm")
+    return bool(found) and found[0].name == "alarm"
 
 
 def _items(report: Report) -> Finding | None:
@@ -94,10 +89,7 @@ def _items(report: Report) -> Finding | None:
 
 
 def _told(field: Report) -> str:
-    values = printable(field.one)
-    if field.other is not None:
-        values += f" / {printable(field.other)}"
-    return f"{printable(field.name)} ({field.pages:,}×: {values})"
+    return f"{printable(field.name)} ({field.pages:,}×: {printable(field.value)})"
 
 
 def _one_text(report: Report) -> Finding | None:

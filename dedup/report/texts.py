@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from heapq import heappop, heappush
 from typing import Any
 
 import xxhash
@@ -18,8 +17,7 @@ from dedup.text import from_utf8, to_utf8
 
 logger = get_logger(__name__)
 
-# As long as half of the room is left, and later.
-_MOST_COPIES, _LEAST_COPIES = 20, 3
+_MOST_COPIES = 10
 
 
 def priority(key: str) -> int:
@@ -33,9 +31,8 @@ class TextStore:
     The differences of a near-duplicate need the text of its original too, and nobody knows of a
     page that comes whether it will have copies. So every page that is new, or was stored by an
     earlier crawl, is kept while there is room, and then an even sample of them, by the hash of the
-    URL. Once its first copy comes, an original stays, and some of its copies with it (3, or 20
-    while half of the room is left), in the place of pages without copies. These keep a quarter of
-    the room, for the near misses.
+    URL. Once its first copy comes, an original stays, and up to 10 copies with it, in the place of
+    pages without copies. These keep a quarter of the room, for the near misses.
 
     Texts are cut after 40,000 characters, titles after 1,000. They are in a private temporary file
     of SQLite, which the process deletes; SQLITE_TMPDIR or TMPDIR says where. If it cannot be
@@ -46,10 +43,8 @@ class TextStore:
         self._limit = limit
         self._count = 0
         self.lost = 0
-        # How many copies are kept of each original; and the pages that have come without any, the
-        # first to be forgotten on top.
-        self._copies: dict[str, int] = {}
-        self._loose: list[tuple[int, str]] = []
+        # How many are originals with copies, and their copies.
+        self._staying = 0
 
     @cached_property
     def _database(self) -> sqlite3.Connection:
@@ -57,7 +52,12 @@ class TextStore:
         database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         # Without a journal, a text for which the disk is too full would damage the others.
         database.execute("PRAGMA journal_mode = MEMORY")
-        database.execute("CREATE TABLE texts (url BLOB PRIMARY KEY, title TEXT, text BLOB)")
+        # What stays has no priority.
+        database.execute(
+            "CREATE TABLE texts (url BLOB PRIMARY KEY, priority INTEGER, copies INTEGER, "
+            "title TEXT, text BLOB)"
+        )
+        database.execute("CREATE INDEX by_priority ON texts (priority)")
         return database
 
     def record(self, verdict: Verdict, url: str, page: Page) -> None:
@@ -77,45 +77,41 @@ class TextStore:
                 self._record_copy(verdict.original, url, title, text)
 
     def _record_new(self, url: str, title: str | None, text: str) -> None:
+        own = priority(url) >> 1  # SQLite has 63 bits
         if self._count >= self._limit:
-            if self._first_loose <= priority(url):
+            [highest] = self._database.execute("SELECT max(priority) FROM texts").fetchone()
+            if highest is None or highest <= own:
                 return
-            self._forget(heappop(self._loose)[1])
-        heappush(self._loose, (-priority(url), url))
-        self._put(url, title, text)
+        self._put(url, own, title, text)
 
     def _record_copy(self, original: str, url: str, title: str | None, text: str) -> None:
-        if original not in self._copies:
-            if original not in self:
-                return
-            self._copies[original] = 0
-        has_room = 2 * self._count < self._limit
-        if self._copies[original] >= (_MOST_COPIES if has_room else _LEAST_COPIES):
+        row = self._row("copies, priority", original)
+        if row is None or row[0] >= _MOST_COPIES:
             return
+        self._staying += row[1] is not None
+        self._database.execute(
+            "UPDATE texts SET priority = NULL WHERE url = ?", (to_utf8(original),)
+        )
+        if self._count >= self._limit and self._count - self._staying <= self._limit // 4:
+            return
+        self._put(url, None, title, text)
+        self._staying += 1
+        self._database.execute(
+            "UPDATE texts SET copies = copies + 1 WHERE url = ?", (to_utf8(original),)
+        )
+
+    def _put(self, url: str, own: int | None, title: str | None, text: str) -> None:
+        """Add a text with its *own* priority, in the place of that with the highest if need be."""
         if self._count >= self._limit:
-            loose = self._count - len(self._copies) - sum(self._copies.values())
-            if loose <= self._limit // 4 or self._first_loose < 0:
-                return
-            self._forget(heappop(self._loose)[1])
-        self._copies[original] += 1
-        self._put(url, title, text)
-
-    @property
-    def _first_loose(self) -> int:
-        """The priority of the page without copies on top, below 0 if there is none."""
-        while self._loose and self._loose[0][1] in self._copies:
-            heappop(self._loose)
-        return -self._loose[0][0] if self._loose else -1
-
-    def _put(self, url: str, title: str | None, text: str) -> None:
+            self._database.execute(
+                "DELETE FROM texts WHERE url = (SELECT url FROM texts "
+                "WHERE priority IS NOT NULL ORDER BY priority DESC LIMIT 1)"
+            )
+            self._count -= 1
         compressed = zlib.compress(to_utf8(text[:LONGEST_TEXT]))
-        row = to_utf8(url), to_utf8(shorten(title)) if title else None, compressed
-        self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", row)
+        row = to_utf8(url), own, to_utf8(shorten(title)) if title else None, compressed
+        self._database.execute("INSERT INTO texts VALUES (?, ?, 0, ?, ?)", row)
         self._count += 1
-
-    def _forget(self, url: str) -> None:
-        self._database.execute("DELETE FROM texts WHERE url = ?", (to_utf8(url),))
-        self._count -= 1
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and text of the page at *url*, ``None`` if it was not kept."""

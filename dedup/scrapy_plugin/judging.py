@@ -22,7 +22,7 @@ from dedup.item_values import (
 )
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.item_differences import RememberedItems
+from dedup.report.item_differences import differences_of
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
@@ -60,7 +60,6 @@ class Judge:
     """Ends the crawl, for a reason."""
     _unchanged_in_a_row: int = 0
     _began: float = field(default_factory=time)
-    _items: RememberedItems = field(default_factory=RememberedItems)
 
     async def of_page(self, item: Any, response: Response, state: ResponseState) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
@@ -183,10 +182,8 @@ class Judge:
             state.item_is_judged(record, verdict, claim, number)
         differences = None
         if verdict.objection is Objection.ITEM and number is not None:
-            differences = self._items.differences(said, self.detector.items_of(number))
+            differences = differences_of(said, self.detector.items_of(number))
             self.detector.store.note_difference(record.key, number, differences)
-        if claim:
-            self._items.remember(said)
         return Judgement(verdict, page, record=record, claim=claim, differences=differences)
 
     async def of_item(self, item: Any, item_state: ItemState) -> Judgement:

@@ -44,8 +44,8 @@ class Advice:
     *pages*: the number of URLs with the part. *compared*: the number of URLs that a crawl could
     skip, since another URL differs in this part only. *agreed*: how many of these have the content
     of the URL that the crawl would fetch instead, averaged over the choice of that URL and rounded
-    down. *alone*: the number of URLs with no such counterpart. *confidence*: the lower bound of the
-    share that agrees (95 %, Wilson). *examples*, *counterexamples*: pairs of URLs.
+    down. *confidence*: the lower bound of the share that agrees (95 %, Wilson). *examples*,
+    *counterexamples*: pairs of URLs.
     """
 
     kind: str
@@ -55,7 +55,6 @@ class Advice:
     pages: int
     compared: int
     agreed: int
-    alone: int
     confidence: float
     examples: tuple[tuple[str, str], ...]
     counterexamples: tuple[tuple[str, str], ...]
@@ -81,8 +80,8 @@ def url_advice(pages: Iterable[tuple[str, Hashable]], near: Near = lambda pairs:
     >>> shop = "http://shop.example/"
     >>> pages = [(f"{shop}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
     >>> advice = url_advice(pages).advice[0]
-    >>> advice.kind, advice.name, advice.agreed, advice.compared, advice.alone
-    ('parameter', 'ref', 9, 9, 0)
+    >>> advice.kind, advice.name, advice.agreed, advice.compared
+    ('parameter', 'ref', 9, 9)
     """
     crawl = Pages(pages, near)
     found = sorted(
@@ -104,9 +103,8 @@ def _advice_on_parts(crawl: Pages) -> Iterator[Advice | None]:
         # A base that is no page of the crawl gives no evidence.
         classes = [[*own, base] if base in crawl.urls else own for base, own in bases.items()]
         compared, agreed = crawl.evidence(classes)
-        alone = len(urls) - sum(len(own) for base, own in bases.items() if base in crawl.urls)
         pairs = (p for own in classes for p in islice(combinations(own, 2), _PAIRS_OF_A_CLASS))
-        yield _advice(crawl, part, None, len(urls), compared, agreed, alone, pairs)
+        yield _advice(crawl, part, None, len(urls), compared, agreed, pairs)
 
 
 def _advice_on_siblings(crawl: Pages) -> Iterator[Advice | None]:
@@ -128,8 +126,8 @@ def _advice_on_siblings(crawl: Pages) -> Iterator[Advice | None]:
         both = [(url, others[base]) for base, url in own.items() if base in others]
         crawl.compare((crawl.contents[url], crawl.contents[its]) for url, its in both)
         agreed = sum(crawl.are_same(*pair) for pair in both)
-        name, alone = parts[other].name, len(own) - len(both)
-        yield _advice(crawl, parts[number], name, len(own), len(both), agreed, alone, both)
+        name = parts[other].name
+        yield _advice(crawl, parts[number], name, len(own), len(both), agreed, both)
 
 
 def _most_alike(crawl: Pages, members: Sequence[Mapping[Url, Url]]) -> list[tuple[int, int]]:
@@ -159,7 +157,6 @@ def _advice(
     pages: int,
     compared: int,
     agreed: int,
-    alone: int,
     pairs: Iterable[tuple[Url, Url]],
 ) -> Advice | None:
     """Return the advice that the figures give, ``None`` if they are too few or differ too much."""
@@ -168,7 +165,7 @@ def _advice(
     sure = wilson(agreed / compared, compared)[0]
     if agreed < compared and sure <= _LEAST_CONFIDENCE:
         return None
-    numbers = pages, compared, agreed, alone, round(sure, 4)
+    numbers = pages, compared, agreed, round(sure, 4)
     return Advice(part.kind, part.name, other, part.host_alone, *numbers, *crawl.examples(pairs))
 
 

@@ -55,7 +55,7 @@ SHOP = [
     for query in ("", "?ref=home")
 ]
 # Name, a report that has it, its setting, where it is shown; reports that have not.
-VIEWS = {"name": "views", "pages": 12, "one": "12", "other": "15"}
+VIEWS = {"name": "views", "pages": 12, "value": "12"}
 
 
 def differences(pages, in_fields):
@@ -70,7 +70,7 @@ def dropped(exact, near, judged=100):
 
 
 FOUND = {
-    "alarm_of_exact": (
+    "alarm": (
         {"pages": dropped(80, 11)},
         "",
         "groups",
@@ -79,13 +79,6 @@ FOUND = {
             {"pages": dropped(80, 10, 99)},
             {"pages": dropped(80, 11), "settings": {**SETTINGS, "DEDUP_ACTION": "mark"}},
         ],
-    ),
-    "alarm_of_near": ({"pages": dropped(11, 80)}, "", "groups", [{"pages": dropped(11, 79)}]),
-    "alarm_of_one_page": (
-        {**group(60, *["near-duplicate"] * 20), "pages": dropped(11, 80)},
-        "",
-        "groups",
-        [{**group(45, *["near-duplicate"] * 20), "pages": dropped(11, 80)}],
     ),
     "items": (
         {"item_differences": differences(12, 12)},

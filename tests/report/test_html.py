@@ -396,7 +396,6 @@ def hostile_report(texts):
         pages=9,
         compared=9,
         agreed=9,
-        alone=1,
         confidence=0.95,
         examples=((urls[0], urls[3]),),
         counterexamples=((urls[1], urls[2]),),

@@ -52,13 +52,13 @@ def test_the_report_of_an_empty_crawl_has_nothing_but_zeros(summary, detector):
 
 def test_the_fields_are_told_in_which_items_of_kept_pages_differ(summary):
     for number in range(12):
-        differing = {"views": ("12", "15" if number else None), f"f{number:02}": ("x", None)}
+        differing = {"views": "12", f"f{number:02}": "x"}
         summary.record(new(), f"http://a/{number}", 1, differences=differing)
     found = summary.finish().item_differences
     assert (found.pages, found.in_fields, found.url) == (12, 9, "http://a/0")
     assert found.fields[:2] == [
-        {"name": "views", "pages": 12, "one": "12", "other": "15"},
-        {"name": "f00", "pages": 1, "one": "x", "other": None},
+        {"name": "views", "pages": 12, "value": "12"},
+        {"name": "f00", "pages": 1, "value": "x"},
     ]
     assert [field.name for field in found.fields[2:]] == [f"f{n:02}" for n in range(1, 9)]
 

@@ -199,6 +199,4 @@ def test_a_crawl_of_which_nearly_all_is_dropped_ends_with_a_warning(pages: int, 
     result = crawl_site(site, keep_items=False)
     assert result.stats.get("dedup/alarm", 0) == is_alarming
     warnings = [one for one in result.messages() if f"{pages - 1} of {pages} pages repeat" in one]
-    assert [f"most of them {result.url}/0: is that a notice" in one for one in warnings] == (
-        [True] if is_alarming else []
-    )
+    assert ["or is what is extracted a notice" in one for one in warnings] == [True] * is_alarming
