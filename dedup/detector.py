@@ -78,12 +78,12 @@ class Detector:
     def _view(self) -> View:
         return self.follower.view
 
-    async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
-        """Take over the pages that the store has from before; *tell* is called with their numbers.
+    async def load(self) -> None:
+        """Take over the pages that the store has from before.
 
         Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
         """
-        await self.follower.load(tell)
+        await self.follower.load()
 
     def judge(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record*, and keep it if it is new.

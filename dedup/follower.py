@@ -57,20 +57,17 @@ class Follower:
         self._late = self.late_claims
         return self._late[:_MOST]
 
-    async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
-        """Take over the pages that the store has from before; *tell* is called with their numbers.
+    async def load(self) -> None:
+        """Take over the pages that the store has from before.
 
         Until all are there, the view stays as it is. Raises LedgerError if they cannot be
         read, ValueError if a sketch is none of the method's.
         """
-        view, number = View(self.method, self.rule), 0
+        view = View(self.method, self.rule)
         async with aclosing(self.store.stored()) as pieces:
             async for piece in pieces:
                 view.load(piece)
-                number = piece.last
-                tell(number)
         self.view = view
-        tell(number)
 
     async def claim(self, claimed: Claimed, view: View) -> Claim:
         """Append a claim, and return it as it then stands in *view*, where the page was looked for.

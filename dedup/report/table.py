@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dedup.report.report import Report
 from dedup.text import Lines, printable, readable_url
-from dedup.units import count_of, format_bytes, format_seconds
+from dedup.units import count_of
 
 _WIDTH = 100
 _LEAST_WIDTH, _MOST_WIDTH = 60, 160
@@ -68,8 +68,7 @@ def _page_rows(report: Report) -> Rows:
 def _saved_rows(report: Report) -> Rows:
     if saved := report.saved_requests:
         counts = ", ".join(f"{_SAVED[name]} {n:,}" for name, n in saved.reasons.items() if n)
-        size, time = format_bytes(saved.bytes), format_seconds(saved.seconds)
-        yield "requests saved", f"{counts}; about {size} and {time}" if counts else "none"
+        yield "requests saved", counts or "none"
         for rule in saved.rules[:_RULES]:
             part = f"{printable(rule.host)}: {rule.kind} {printable(rule.name)}"
             figures = f"has spared {rule.spared:,}, tested {rule.tests:,}"

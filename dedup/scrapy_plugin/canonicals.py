@@ -56,7 +56,6 @@ class _OnItsWay:
     """A request between the scheduler and the verdict on its page."""
 
     waits: bool = False
-    has_arrived: bool = False
     has_ended: bool = False
     calls: list[Callable[[], None]] = field(default_factory=list)
     """Those to be made when it has ended."""
@@ -97,11 +96,6 @@ class Canonicals:
 
         scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]
 
-    def response_arrives(self, response: Response) -> None:
-        """The callback of *response* is about to run."""
-        if on_its_way := self._known(response.request):
-            on_its_way.has_arrived = True
-
     def request_ends(self, request: Request | None) -> None:
         """The page of *request* is judged, or will never be."""
         if on_its_way := self._known(request, forget=True):
@@ -139,7 +133,7 @@ class Canonicals:
                 self._count("canonicals/late")
                 return
             await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), canonical.calls.append)
-            if not (canonical.has_arrived or self._may_come):
+            if not self._may_come:
                 return
 
     @property

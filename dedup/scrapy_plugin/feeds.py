@@ -303,24 +303,16 @@ class _ReportingFilter(ItemFilter):
 def _has_other_consumer(crawler: "Crawler") -> bool:
     """Return whether a pipeline, or a receiver of the signal item_scraped, may store items.
 
-    Every pipeline but ours is assumed to store them, and so is every receiver that is not Scrapy's:
-    Scrapy's own ones only count.
+    All are assumed to store them but ours and Scrapy's own, which only count, or store files.
     """
     assert crawler.engine
     # Another package's item processor need not have pipelines.
     pipelines = getattr(crawler.engine.scraper.itemproc, "middlewares", None)
-    if pipelines is None or not all(_is_of(type(pipeline), "dedup") for pipeline in pipelines):
+    if pipelines is None:
         return True
     receivers = dispatcher.liveReceivers(
         dispatcher.getAllReceivers(crawler.signals.sender, signals.item_scraped)
     )
-    return not all(_is_of(_owner(receiver), "dedup", "scrapy") for receiver in receivers)
-
-
-def _owner(receiver: Any) -> Any:
-    """Return the class of a bound method, or the function itself."""
-    return type(receiver.__self__) if hasattr(receiver, "__self__") else receiver
-
-
-def _is_of(part: Any, *packages: str) -> bool:
-    return str(getattr(part, "__module__", "")).partition(".")[0] in packages
+    owners = [*pipelines, *(getattr(one, "__self__", one) for one in receivers)]
+    packages = {type(owner).__module__.partition(".")[0] for owner in owners}
+    return not packages <= {"dedup", "scrapy"}

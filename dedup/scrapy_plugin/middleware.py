@@ -34,8 +34,6 @@ class SpiderMiddleware(_Middleware):
     """
 
     def process_spider_input(self, response: Response) -> None:
-        if canonicals := self._plugin.canonicals:
-            canonicals.response_arrives(response)
         self._plugin.states.of(response)  # which begins now
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:

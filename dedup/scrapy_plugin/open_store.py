@@ -9,7 +9,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.setting_values import SettingError, parse_switch
-from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 from dedup.stores.server_url import open_log
 from dedup.stores.shared import SharedStore
@@ -24,10 +24,9 @@ logger = get_logger(__name__)
 RESET_ARGUMENT = "dedup_reset"
 
 _ADVICE = (
-    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have all '
-    'crawls share this one (DEDUP_INDEX = "sqlite:///pages.sqlite?share=1")'
+    'wait for its end, give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite")'
+    ', or have all crawls share this one (DEDUP_INDEX = "sqlite:///pages.sqlite?share=1")'
 )
-_ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
 
 
 def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
@@ -55,9 +54,7 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     try:
         store = SqliteStore(place, settings.identity, job=job, reset=reset, max_age=max_age)
     except LedgerInUseError as error:
-        is_of_job = settings.job and place == Path(settings.job, LEDGER_OF_A_JOB).absolute()
-        advice = _ADVICE_FOR_JOBS if is_of_job else _ADVICE
-        raise LedgerInUseError(f"{str(error).partition(';')[0]}. {advice}") from error
+        raise LedgerInUseError(f"{str(error).partition(';')[0]}: {_ADVICE}") from error
     if store.is_resumed and reset:
         logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
     return store

@@ -108,7 +108,7 @@ class Leaves:
         """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
         if self._revisits.mode != "skip" or self._leaf(request) is None:
             return False
-        self._put_off.savings.request_is_saved("leaf")
+        self._put_off.request_is_saved("leaf")
         return True
 
     def ask(self, request: Request) -> None:
@@ -142,7 +142,7 @@ class Leaves:
         if name not in self._hosts_tested or is_a_test(request.url, self._store.run):
             self._hosts_tested.add(name)
             self._tested.add(key)
-            self._put_off.savings.count(f"saved_requests/tests/{NOT_MODIFIED}")
+            self._put_off.count(f"saved_requests/tests/{NOT_MODIFIED}")
             return whole
         if name in self._distrusted or not self._put_off.add(whole, _reason(name), "not_modified"):
             self._tested.add(key)
@@ -188,7 +188,7 @@ class Leaves:
             return
         self._distrusted.add(name)
         self._store.note_url_rule(UrlRule(NOT_MODIFIED, name, "", tests=1, broken=1))
-        self._put_off.savings.count(f"saved_requests/contradictions/{NOT_MODIFIED}")
+        self._put_off.count(f"saved_requests/contradictions/{NOT_MODIFIED}")
         sent = len(self._put_off.send(_reason(name)))
         logger.warning(
             "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "

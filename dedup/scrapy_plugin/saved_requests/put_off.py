@@ -1,14 +1,13 @@
-"""Requests that were not sent, what that has saved, and the sending of them after all."""
+"""Requests that were not sent, how many that were, and the sending of them after all."""
 
 import pickle
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 
 if TYPE_CHECKING:
@@ -35,52 +34,15 @@ def is_a_test(name: str, run: int) -> bool:
     return blake2b(f"{run} {name}".encode("utf-8", "replace")).digest()[0] % ONE_IN == 0
 
 
-class Savings:
-    """Counts requests by the reason for which they were not sent, and estimates what they save.
-
-    That is the mean of the bytes and seconds of the downloads of this crawl.
-    """
-
-    def __init__(self, count: Callable[..., object]) -> None:
-        self.count = count
-        """Is called with the names of counters."""
-        self._downloads = self._bytes = 0
-        self._seconds = 0.0
-        self._saved: Counter[str] = Counter()
-
-    def response_arrives(self, request: Request, response: Response) -> None:
-        """Note what the download of *response* has cost."""
-        if response.status != 304:
-            self._downloads += 1
-            self._bytes += len(response.body)
-            self._seconds += request.meta.get("download_latency") or 0.0
-
-    def request_is_saved(self, reason: str, number: int = 1) -> None:
-        """Count a request that was not sent for *reason*, or without a body in the answer.
-
-        With a *number* of -1, it is sent after all.
-        """
-        self.count(f"saved_requests/{reason}", number)
-        self._saved[reason] += number
-
-    def figures(self) -> dict[str, Any]:
-        """Return how many requests were saved, by reason, and about how many bytes and seconds."""
-        saved, downloads = self._saved.total(), max(1, self._downloads)
-        not_sent = saved - self._saved["not_modified"]
-        return {
-            "reasons": dict(self._saved),
-            "bytes": round(saved * self._bytes / downloads),
-            "seconds": round(not_sent * self._seconds / downloads, 3),
-        }
-
-
 class PutOffRequests:
     """Keeps requests in a temporary file that are not sent, unless the reason proves wrong."""
 
     def __init__(self, crawler: "Crawler", count: Callable[..., object]) -> None:
         """Create it; *count* is called with the names of counters."""
         self._crawler = crawler
-        self.savings = Savings(count)
+        self.count = count
+        self.saved: Counter[str] = Counter()
+        """How many requests were not sent, or answered without a body, by the reason."""
         self._has_new = True
         self._file = sqlite3.connect("", isolation_level=None)
         self._file.executescript(_TABLE)
@@ -106,9 +68,14 @@ class PutOffRequests:
             )
         except (ValueError, TypeError, AttributeError, pickle.PicklingError, sqlite3.Error):
             return False
-        self.savings.request_is_saved(saved)
+        self.request_is_saved(saved)
         self._has_new = True
         return True
+
+    def request_is_saved(self, reason: str, number: int = 1) -> None:
+        """Count a request that is not sent; with a *number* of -1, it is sent after all."""
+        self.count(f"saved_requests/{reason}", number)
+        self.saved[reason] += number
 
     def send(self, reason: bytes, most: int = -1) -> list[bytes]:
         """Send the requests that were not sent for *reason*, *most* of them, here and there.
@@ -157,7 +124,7 @@ class PutOffRequests:
             request = request_from_dict(pickle.loads(data), spider=spider)
             engine.crawl(request.replace(dont_filter=True))  # it was asked for before
             self._file.execute("DELETE FROM put_off WHERE id = ?", (number,))
-            self.savings.request_is_saved(saved, -1)
+            self.request_is_saved(saved, -1)
             sent.append(reason)
         return sent
 

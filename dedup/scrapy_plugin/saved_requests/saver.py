@@ -81,7 +81,6 @@ class RequestSaver:
 
     def response_arrives(self, request: Request, response: Response) -> Request | Response:
         """Return *response*, or what takes its place."""
-        self._put_off.savings.response_arrives(request, response)
         return self._leaves.answer(request, response) if self._leaves else response
 
     def page_settles(self, state: ResponseState, failed: bool) -> None:
@@ -101,7 +100,7 @@ class RequestSaver:
             for what in ("spared", "tests", "broken"):
                 name = f"url_rules/{rule['host']} {rule['name']}/{what}"
                 self._summary.count(name, int(rule[what]))
-        return {**self._put_off.savings.figures(), "rules": rules}
+        return {"reasons": dict(self._put_off.saved), "rules": rules}
 
     def close(self) -> None:
         """Forget what was put off, as Scrapy forgets its queue."""

@@ -186,7 +186,7 @@ class UrlRules:
     def _note_tests(self, part: Part, number: int) -> None:
         self._tests[part] += number
         self._change(part, tests=number)
-        self._put_off.savings.count("saved_requests/tests/url-rule", number)
+        self._put_off.count("saved_requests/tests/url-rule", number)
 
     def _is_active(self, part: Part) -> bool:
         rule = self._rules.get(part)
@@ -211,7 +211,7 @@ class UrlRules:
         sent = len(self._send(part))
         if not (was_active or sent):
             return
-        self._put_off.savings.count("saved_requests/contradictions/url-rule")
+        self._put_off.count("saved_requests/contradictions/url-rule")
         logger.warning(
             "The %s %r of URLs on %s changes the content after all, here <%s>: %d requests that "
             "were not sent for it are sent now", part.kind, part.name, part.host, url, sent,
