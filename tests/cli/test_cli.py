@@ -308,6 +308,12 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
     assert err.endswith("did you mean scan?; see dedup --help\n")
 
 
+def test_a_command_of_before_is_told_with_its_new_name(capsys):
+    with pytest.raises(SystemExit):
+        main(["why", "http://a/"])
+    assert capsys.readouterr().err.count("is now: dedup explain URL --ledger LEDGER; see ")
+
+
 def test_an_unknown_option_is_told_in_a_line_that_says_where_the_known_ones_are(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"])
