@@ -10,9 +10,8 @@ from dedup.cli.ledgers import ledger_file, place_of, with_log
 from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Format, RawRecord, format_of
+from dedup.records import Fields, Format, format_of
 from dedup.records.lines import read_records
-from dedup.scopes import Scope
 from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import Reindexed, rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
@@ -36,8 +35,7 @@ the main text in a field (DEDUP_FIELDS). A page whose text is not there is store
 met.
 
 A ledger that is lost is made again of feeds whose items have the records of their pages
-(DEDUP_SKETCH_FIELD), the oldest feed first; --method is that of the crawls. With --scope, its pages
-are in another scope than theirs, which the fields of the items may tell.
+(DEDUP_SKETCH_FIELD), the oldest feed first; --method is that of the crawls.
 """
 
 # A wrong name of a field shall not cost hours.
@@ -99,16 +97,11 @@ def _converted(ledger: Path | ServerUrl, options: argparse.Namespace) -> Reindex
 
 
 def _rebuild(options: argparse.Namespace) -> None:
-    scope = scope_of(options.scope)
-    if scope and scope.needs_language:
-        raise ValueError(f"--scope {scope.name} needs a language, which no record of a page has")
+    if options.scope:
+        raise ValueError("--scope is for a ledger: make it again first, then convert it")
     method = method_of(options.method or "simhash")
-    reader = FieldReader(method)
-    fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
-    feeds = [
-        (path, _records(format_of([path])([path], fields), reader, scope))
-        for path in options.inputs
-    ]
+    reader, fields = FieldReader(method), Fields(options.record_field, is_object=True)
+    feeds = [(path, _records(format_of([path])([path], fields), reader)) for path in options.inputs]
     with _new_file(options, "the new ledger") as target, progress("records", None) as advance:
         done = rebuild(target, method, feeds, advance)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
@@ -135,40 +128,21 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
         with_log(output, lambda log: copy_to_log(file, log, name))
 
 
-def _records(
-    feed: Format, reader: FieldReader, scope: Scope | None
-) -> Iterator[FieldRecord | ValueError]:
-    """Yield what the items of *feed* hold, in order and in *scope*, or why one holds nothing."""
+def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
+    """Yield what the items of *feed* hold, in order, or why one holds nothing."""
     for raw in feed.raw_records():
         try:
-            yield _record_of(raw, feed, reader, scope)
+            if raw.error is not None:
+                raise ValueError(raw.error)
+            item = feed.parse(raw.data)
+            if not item.values:
+                raise ValueError(f"it has no field {feed.fields.content!r}")
+            [found] = reader.read([item.values])
+            if isinstance(found, ValueError):
+                raise found
+            yield found
         except ValueError as error:
             yield ValueError(f"{raw.source}, record {raw.number}: {error}")
-
-
-def _record_of(
-    raw: RawRecord, feed: Format, reader: FieldReader, scope: Scope | None
-) -> FieldRecord:
-    if raw.error is not None:
-        raise ValueError(raw.error)
-    item = feed.parse(raw.data)
-    if not item.values:
-        raise ValueError(f"it has no field {feed.fields.content!r}")
-    [found] = reader.read([item.values])
-    if isinstance(found, ValueError):
-        raise found
-    if scope is None:
-        return found
-    key = found.record.key
-    try:
-        name = scope.name_of(key, item=item.fields)
-    except Exception as error:  # of a function of somebody else's, which crawls survive, too
-        message = f"{type(error).__name__} in the scope {scope.name!r}: {error}"
-        raise ValueError(message) from error
-    if name is None:
-        raise ValueError(f"it has no value for the scope {scope.name!r}")
-    made_with = found.made_with._replace(scope=scope.name)
-    return FieldRecord(found.record.under(key, name), made_with)
 
 
 def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:

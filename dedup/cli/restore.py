@@ -35,7 +35,6 @@ Items go to the standard output as JSON lines; one is restored if all that is as
 
 The exit code is 1 if a line was no dropped item: all others are restored.
 """
-_MOST_NAMED = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -191,11 +190,8 @@ class _Restore:
                 f"{self._unknown_to_ledger:,}; the first: {self._first_unknown}"
             )
         if self.unread:
-            yield f"{count_of(len(self.unread), 'line')} cannot be restored, as no dropped item:"
-        for line in self.unread[:_MOST_NAMED]:
-            yield f"  {line}"
-        if len(self.unread) > _MOST_NAMED:
-            yield "  ..."
+            lines = count_of(len(self.unread), "line")
+            yield f"{lines} cannot be restored, as no dropped item; the first: {self.unread[0]}"
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -23,8 +23,6 @@ _BYTES_OF_DIFFS = 900_000
 _SECONDS_OF_DIFFS = 4.0
 _PARTS_OF_A_DIFF = 300
 _LONGEST_PART = 1_000
-_LONGEST_TEXT = 3_000
-_SAME = "≡"
 _SIGNS = {"equal": "=", "removed": "-", "added": "+"}
 
 TextOf = Callable[[str], tuple[str | None, str] | None]
@@ -45,7 +43,9 @@ class _Diffs:
 
     def add(self, url: str, other: str) -> int | None:
         """Return the number of the diff of two pages, ``None`` if it is not shown."""
-        before, after = (None if self._is_full else self._text_of(page) for page in (url, other))
+        if self._bytes > _BYTES_OF_DIFFS or monotonic() > self._deadline:
+            return None
+        before, after = self._text_of(url), self._text_of(other)
         if not (before and after):
             return None
         parts: list[str] = []
@@ -54,20 +54,6 @@ class _Diffs:
                 parts.append("…")
                 break
             parts.append(_SIGNS[kind] + shorten(words, _LONGEST_PART))
-        return self._number(parts)
-
-    def add_text(self, url: str) -> int | None:
-        """Return the number of the beginning of the text of a page, which has an exact copy."""
-        if self._is_full or not (stored := self._text_of(url)):
-            return None
-        lines = (printable(line, None) for line in shorten(stored[1], _LONGEST_TEXT).split("\n"))
-        return self._number([_SAME + "\n".join(lines)])
-
-    @property
-    def _is_full(self) -> bool:
-        return self._bytes > _BYTES_OF_DIFFS or monotonic() > self._deadline
-
-    def _number(self, parts: list[str]) -> int:
         # As JSON in HTML, where some characters are escaped.
         text = json.dumps(parts, ensure_ascii=False)
         self._bytes += len(text.encode("utf-8", "replace")) + 5 * sum(map(text.count, "<>&'"))
@@ -161,13 +147,9 @@ def _groups(copies: Iterable[Copy], diffs: _Diffs) -> tuple[list[dict[str, Any]]
                 "title": printable(copy.original_title or "", _LONGEST_TITLE),
                 "count": 0,
                 "copies": [],
-                "text": None,
             }
         is_exact = copy.verdict == "exact-duplicate" or copy.distance is None
-        if not is_exact:
-            difference = diffs.add(copy.original, copy.url)
-        elif (difference := group["text"]) is None:
-            difference = group["text"] = diffs.add_text(copy.original)
+        difference = None if is_exact else diffs.add(copy.original, copy.url)
         group["count"] += 1
         title_shown = "" if title == group["title"] else title
         distance = None if is_exact else copy.distance

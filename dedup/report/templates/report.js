@@ -25,11 +25,10 @@
     const parts = data.diffs[index];
     const box = element("div", { class: "diff", dir: "auto", tabindex: "0", translate: "no", lang: "" });
     const same = parts.every((part) => part[0] === "=");
-    const head = parts[0]?.[0] === "≡" ? "js_same_text" : same ? "js_diff_same" : "js_diff";
-    box.append(element("p", { class: "quiet" }, say(head)));
+    box.append(element("p", { class: "quiet" }, say(same ? "js_diff_same" : "js_diff")));
     for (const part of parts) {
-      // The blank or line end before the words stands before their line, too.
-      const words = /^[ \n]/.test(part.slice(1)) ? part.slice(2) : part.slice(1);
+      // The blank before the words stands before their line, too.
+      const words = part[1] === " " ? part.slice(2) : part.slice(1);
       if (words.length < part.length - 1) box.append(part[1]);
       if (part[0] === "…") box.append(element("p", { class: "quiet" }, say("js_cut")));
       else box.append(element({ "+": "ins", "-": "del" }[part[0]] ?? "bdi", {}, words));
