@@ -116,9 +116,9 @@ class LedgerHistory:
         return f"in crawl {crawl}{of} on {_format_time(at)}"
 
     def _why_kept(self, url: str, versions: Sequence[StoredPage]) -> Iterator[Event]:
-        """Yield what kept the page at *url* from being a duplicate, as far as anything nearly did.
+        """Yield what keeps the page at *url* from being a duplicate, where its main text matches.
 
-        All pages that count are asked, those that came later, too, but for objections.
+        All pages that count are asked, but for those that came later.
         """
         current = [page for page in versions if page.ended is None]
         if self._method is None or not current:
@@ -146,20 +146,6 @@ class LedgerHistory:
                     "of one with an equal text."
                 )
                 yield Event("too short", words, {"tokens": page.record.tokens})
-            else:
-                yield from self._nearest(page, view, self._method)
-
-    def _nearest(self, page: StoredPage, view: View, method: Method) -> Iterator[Event]:
-        scope, within = page.record.scope, method.near_miss_distance
-        for match in view.nearest_beyond([page.record], scope, within):
-            if match is not None:
-                url = self._ledger.url(match.page)
-                words = (
-                    f"The nearest page beyond the threshold {method.max_distance:.4g} is <{url}>, "
-                    f"page {match.page}, at distance {match.distance:.4g}."
-                )
-                facts = {"distance": match.distance, "threshold": method.max_distance}
-                yield Event("nearest", words, {**facts, "other": url, "other_page": match.page})
 
     def _view(self, method: Method) -> View:
         view = View(method, self._rule)

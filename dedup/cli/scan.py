@@ -154,19 +154,17 @@ def _check(
 ) -> None:
     """Raise ValueError if *kind* has not what is asked for."""
     has_fields = kind not in (Folder, Warc)
-    named = options.text_field, options.html_field, options.record_field, options.key_field
+    named = (
+        options.text_field, options.html_field, options.record_field, options.key_field, date,
+        scope.needs_item,
+    )  # fmt: skip
     for is_wrong, problem in (
         (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
         (
             options.record_field and options.sketches,
             "--sketches is for texts: what --record-field names is read as fast",
         ),
-        (date is not None and not has_fields, f"--keep newest: a {kind.name} has no fields"),
         (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
-        (
-            scope.needs_item and not has_fields,
-            f"--scope {scope.name} needs fields, and a {kind.name} has none",
-        ),
         (
             scope.name in ("host", "domain") and kind is Folder,
             f"--scope {scope.name} needs URLs, and a folder has none",

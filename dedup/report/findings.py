@@ -1,6 +1,5 @@
 """What a report means, and what to do next: sentences with figures, and settings to copy."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from dedup.units import Count, format_seconds
 
 _LOG_LINES = 3
 _LONGEST_URL = 100
-_PLACEHOLDER = re.compile(r"(\{\w+\}|\*|…)")  # of `url_pattern`
 # Fewer pages may be chance.
 _FEW = 5
 _SECONDS_WAITED = 1.0
@@ -182,21 +180,8 @@ def _copies_only(report: Report) -> Finding | None:
     if not patterns:
         return None
     [most, *_] = patterns
-    setting = f"LinkExtractor(deny=[{_expression(most.name)!r}])"
     values = most.pages, printable(cut_url(most.name), _LONGEST_URL)
-    return Finding("copies_only", values, setting, "url_patterns")
-
-
-def _expression(pattern: str) -> str:
-    r"""Return the regular expression of URLs with a pattern of `url_pattern`.
-
-    >>> _expression("a.org/print/{n}/*.html")
-    '^https?://a\\.org/print/[^/]+/[^/?]*\\.html$'
-    """
-    parts = _PLACEHOLDER.split(pattern)
-    free = {"*": "[^/?]*", "…": ".+"}
-    told = (free.get(p, "[^/]+") if n % 2 else re.escape(p) for n, p in enumerate(parts))
-    return f"^https?://{''.join(told)}$".replace("\\-", "-")
+    return Finding("copies_only", values, "", "url_patterns")
 
 
 def _preferred(report: Report) -> Finding | None:

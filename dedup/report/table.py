@@ -1,7 +1,5 @@
 """The report as a few lines for the log."""
 
-import os
-import sys
 from collections.abc import Iterator, Mapping
 
 from dedup.report.report import Report
@@ -9,7 +7,6 @@ from dedup.text import Lines, printable, readable_url
 from dedup.units import count_of
 
 _WIDTH = 100
-_LEAST_WIDTH, _MOST_WIDTH = 60, 160
 _GROUPS = 5
 _LABEL = 22
 _RULES = 5
@@ -19,27 +16,14 @@ _LONGEST_REASONS = 500
 Rows = Iterator[tuple[str, str]]
 
 
-def as_text(report: Report, *, width: int = _WIDTH) -> Lines:
-    """Return *report* as plain text that fits a screen: lines of up to *width* columns, if URLs do.
-
-    The middle of long URLs is left out.
-    """
-    room = max(_LEAST_WIDTH, width) - _LABEL
+def as_text(report: Report) -> Lines:
+    """Return *report* as plain text that fits a screen, without the middle of long URLs."""
     rows = (
         *_page_rows(report), *_saved_rows(report), *_problem_rows(report),
-        *_duplicate_rows(report, room),
+        *_duplicate_rows(report),
     )  # fmt: skip
     lines = (f"{label:<{_LABEL}}{value}" for label, value in rows)
     return Lines("\n".join(printable(line, None) for line in lines))
-
-
-def log_width() -> int:
-    """Return how wide lines in the log may be: as wide as the terminal that shows it, if any."""
-    try:
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError, AttributeError):  # a file, or nothing at all
-        return _WIDTH
-    return min(_MOST_WIDTH, max(_LEAST_WIDTH, width)) if width else _WIDTH
 
 
 def _page_rows(report: Report) -> Rows:
@@ -91,11 +75,11 @@ def _problem_rows(report: Report) -> Rows:
         yield "shared store", _reasons({name: count for name, count in counts.items() if count})
 
 
-def _duplicate_rows(report: Report, room: int) -> Rows:
+def _duplicate_rows(report: Report) -> Rows:
     if (text := report.dropped_text) and text.pages:
         yield f"text {'marked' if text.is_stored else 'dropped'}", lost_text(report)
     for group in report.largest_groups[:_GROUPS]:
-        shown = printable(readable_url(group.original), room)
+        shown = printable(readable_url(group.original), _WIDTH - _LABEL)
         yield f"group of {group.duplicates + 1:,}", shown
     if report.groups > _GROUPS:
         yield "groups in all", f"{report.groups:,}"

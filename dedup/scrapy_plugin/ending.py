@@ -15,7 +15,7 @@ from dedup.report.html import as_html
 from dedup.report.losses import Losses
 from dedup.report.report import Report
 from dedup.report.summary import Summary
-from dedup.report.table import as_text, log_width
+from dedup.report.table import as_text
 from dedup.report.templating import write_html
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
@@ -78,7 +78,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         report = summary.finish(detector, plugin.pages.nbytes, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
-            lines.append(as_text(report, width=log_width()))
+            lines.append(as_text(report))
         with step("what is found"):
             found = findings(report)
             lines += lines_of(found)

@@ -217,7 +217,7 @@ WRONG = [
     (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),
     (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
     (["a.jsonl", "-o", "n.jsonl", "--sketches", "n.jsonl"], "n.jsonl is given for two outputs"),
-    (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "--keep newest: a warc has no fields"),
+    (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "a warc has no fields to be named"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),

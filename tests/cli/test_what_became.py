@@ -8,7 +8,7 @@ import commands
 import pytest
 from commands import COPIES, refused
 from crawls import crawl, spider_over
-from texts import article, edited, page, replaced
+from texts import article, edited, page
 from web import served
 
 from dedup.cli import main
@@ -98,21 +98,10 @@ def test_of_a_page_that_is_kept_although_it_is_alike_it_says_why(left, capsys):
     )
 
 
-def test_of_a_kept_page_it_says_what_is_nearest_to_it(tmp_path, capsys):
-    text = article(1)
-    pages = {
-        "/a": page(text), "/far": page(replaced(text, 8)), "/short": page("A few words."),
-        "/alone": page(article(7)),
-    }  # fmt: skip
+def test_of_a_short_page_it_says_so(tmp_path, capsys):
     ledger = tmp_path / "pages.sqlite"
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in pages))
-        crawl(spider, DEDUP_INDEX=ledger)
-    _, near = events(capsys, f"{url}/far", ledger)
-    assert near["what"] == "nearest"
-    assert (near["other"], near["threshold"]) == (f"{url}/a", 3)
-    assert 3 < near["distance"] <= 6
-    assert near["words"].startswith("The nearest page beyond the threshold 3 is <")
+    with served({"/short": page("A few words."), "/alone": page(article(7))}) as url:
+        crawl(spider_over(f"{url}/short", f"{url}/alone"), DEDUP_INDEX=ledger)
     _, short = events(capsys, f"{url}/short", ledger)
     assert short["words"].startswith("It has ")
     assert "with fewer than 20 (DEDUP_MIN_TOKENS)" in short["words"]

@@ -1,15 +1,9 @@
 """The table of a report."""
 
-import os
-import pty
-import termios
-from contextlib import redirect_stderr
-
 import pytest
 from report_of import changed, dropped_text, exact, near, new
 
 from dedup.report import as_text
-from dedup.report.table import log_width
 from dedup.rule import Kind, Verdict
 from dedup.text import printable
 
@@ -44,29 +38,17 @@ def test_it_fits_a_screen_with_everything_there_is_to_tell(summary, detector):
     assert row("\n".join(lines), "groups in all") == "30"
 
 
-def test_long_urls_lack_their_middle_in_a_table_of_any_width(summary, detector):
+def test_long_urls_lack_their_middle_in_the_table(summary, detector):
     first, last = "http://a.example/%E7%B1%B3%E7%B2%89/", "/the-end.html"
     url = f"{first}{'long/' * 100}{last}"
     summary.record(near(url, 3), f"{url}2", 10)
     report = summary.finish(detector)
-    for width in (60, 100, 160):
-        table = as_text(report, width=width)
-        original = row(table, "group of 2")
-        assert original.startswith("http://a.example/米")
-        assert original.endswith(last)
-        assert max(map(len, table.splitlines())) == width
+    table = as_text(report)
+    original = row(table, "group of 2")
+    assert original.startswith("http://a.example/米")
+    assert original.endswith(last)
+    assert max(map(len, table.splitlines())) == 100
     assert report.largest_groups[0].original == url
-
-
-def test_the_table_is_as_wide_as_the_terminal(tmp_path):
-    control, terminal = pty.openpty()
-    with open(terminal, "w") as screen, redirect_stderr(screen):
-        for columns, width in ((80, 80), (20, 60), (400, 160)):
-            termios.tcsetwinsize(terminal, (24, columns))
-            assert log_width() == width
-    os.close(control)
-    with (tmp_path / "log").open("w") as file, redirect_stderr(file):
-        assert log_width() == 100
 
 
 def test_the_table_shows_counts_with_their_shares(summary, detector):
