@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from io import StringIO
 
 import pytest
@@ -317,34 +313,3 @@ def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, mon
     assert "writing" in counted
     assert "0:00:00" in rest
     assert "\x1b[2K" in rest  # as the line is erased
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
-    path = write(tmp_path / "a.jsonl", [article(number, 2_000) for number in range(400)] * 10)
-    before = contents(tmp_path)
-    arguments = ["scan", path, "-o", tmp_path / "b.jsonl", "--workers", "2", "--method", "minhash"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "dedup", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        workers, end = set(), time.monotonic() + 30
-        while len(workers) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
-            workers = children(process.pid)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "interrupted\n")
-    assert len(workers) == 2
-    assert not any(os.path.exists(f"/proc/{worker}") for worker in workers)
-    assert contents(tmp_path) == before
-
-
-def children(process):
-    with open(f"/proc/{process}/task/{process}/children") as file:
-        found = file.read().split()
-    for thread in os.listdir(f"/proc/{process}/task"):
-        with open(f"/proc/{process}/task/{thread}/children") as file:
-            found += file.read().split()
-    return set(found)

@@ -3,11 +3,9 @@
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 import pytest
 from cases import mixed
@@ -15,28 +13,10 @@ from collections_on_disk import NAMES, write
 from commands import refused, run
 from texts import article, edited
 
-from dedup.cli import main
 from dedup.records import JsonLines
 from dedup.scan import SketchesFile
 
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
-# Tasks as small as they can be; and an end as sudden as that by kill -9, some microseconds after
-# the file was given record number NUMBER.
-SCAN = """
-import signal, sys
-from dedup.cli import main
-from dedup.scan import SketchesFile, record_stream
-number, seconds = int(sys.argv[1]), float(sys.argv[2])
-record_stream._RECORDS_OF_A_TASK = 8
-record_stream._BYTES_OF_A_WORKER = 100_000
-add = SketchesFile.add
-def add_and_end(self, first, records):
-    if first <= number < first + len(records):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    add(self, first, records)
-SketchesFile.add = add_and_end
-sys.exit(main(sys.argv[3:]))
-"""
 
 
 def count(sketches):
@@ -46,58 +26,60 @@ def count(sketches):
     return sum(line.endswith(b"}\n") for line in sketches.read_bytes().splitlines(True)[1:])
 
 
-def killed_at(number, seconds, arguments):
-    """Scan in a process that ends so many seconds after the file gets a record."""
-    command = [sys.executable, "-c", SCAN, str(number), str(seconds), *arguments]
-    scan = subprocess.run(command, capture_output=True, timeout=60)
-    assert (scan.returncode, scan.stderr) == (-signal.SIGALRM, b"")
+def interrupting(monkeypatch, number):
+    """Have a scan end, as by Ctrl-C, once record *number* is in its file of sketches."""
+    add = SketchesFile.add
+
+    def add_and_interrupt(self, first, records):
+        add(self, first, records)
+        if first <= number < first + len(records):
+            assert children()  # its workers
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SketchesFile, "add", add_and_interrupt)
 
 
-@pytest.mark.slow
+def children():
+    tasks = Path("/proc/self/task").iterdir()
+    return {child for task in tasks for child in (task / "children").read_text().split()}
+
+
 @pytest.mark.parametrize(
     ("name", "keep"), mixed(["pages.jsonl", "pages.csv.gz"], ["first", "longest"])
 )
-def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path, name, keep):
+def test_a_scan_that_is_interrupted_again_and_again_ends_as_one_that_is_not(
+    tmp_path, capsys, monkeypatch, name, keep
+):
+    monkeypatch.setattr("dedup.scan.record_stream._RECORDS_OF_A_TASK", 8)
+    monkeypatch.setattr("dedup.scan.record_stream._BYTES_OF_A_WORKER", 10_000)
     chooser = random.Random(f"{name} {keep}")
-    texts = [article(number, 400) for number in range(350)]
-    texts += [edited(texts[number]) + " more" * (number % 3) for number in range(0, 350, 3)]
+    texts = [article(number, 100) for number in range(150)]
+    texts += [edited(texts[number]) + " more" * (number % 3) for number in range(0, 150, 3)]
     texts += ["", *["short"] * 4, *texts[:20]]
     chooser.shuffle(texts)
     path, sketches = write(tmp_path / name, texts), tmp_path / "sketches"
 
-    def arguments(to):
+    def scan(to, *more):
         outputs = ["-o", tmp_path / f"{to}-{name}", "--clusters", tmp_path / f"{to}-clusters"]
-        options = ["--keep", keep, "--method", "verified", "--workers", "2"]
-        return ["scan", *map(str, [path, *outputs, *options])]
+        options = ["--keep", keep, "--method", "verified", "--workers", 2]
+        return run(capsys, "scan", path, *outputs, *options, *more)
 
-    assert main(arguments("whole")) == 0
-    resumed = [*arguments("resumed"), "--sketches", str(sketches)]
+    assert scan("whole")[0] == 0
+    before = children()
     for _ in range(3):
-        before = count(sketches)
-        number = chooser.randrange(before + 10, before + 120)
-        killed_at(number, chooser.uniform(1e-6, 5e-3), resumed)
+        number = chooser.randrange(count(sketches) + 10, count(sketches) + 60)
+        with monkeypatch.context() as patch:
+            interrupting(patch, number)
+            told = f"{sketches} has what was read: the same command goes on\ninterrupted\n"
+            assert scan("resumed", "--sketches", sketches) == (130, "", told)
+        assert children() == before
         assert not (tmp_path / f"resumed-{name}").exists()
         assert number - 8 <= count(sketches) < len(texts)
-    assert main(resumed) == 0
+    assert scan("resumed", "--sketches", sketches)[0] == 0
     assert count(sketches) == len(texts) + 1
     for end in (name, "clusters"):
         whole, other = (tmp_path / f"{to}-{end}" for to in ("whole", "resumed"))
         assert other.read_bytes() == whole.read_bytes()
-
-
-def test_ctrl_c_leaves_what_was_read(tmp_path, capsys, monkeypatch):
-    path = write(tmp_path / "a.jsonl", TEXTS)
-    sketches, output, add = tmp_path / "sketches", tmp_path / "b.jsonl", SketchesFile.add
-
-    def add_and_interrupt(*arguments):
-        add(*arguments)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(SketchesFile, "add", add_and_interrupt)
-    arguments = ("scan", path, "-o", output, "--sketches", sketches, "--workers", 1)
-    told = f"{sketches} has what was read: the same command goes on\ninterrupted\n"
-    assert run(capsys, *arguments) == (130, "", told)
-    assert (count(sketches), output.exists()) == (len(TEXTS), False)
 
 
 @pytest.mark.slow
