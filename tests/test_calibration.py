@@ -106,16 +106,6 @@ def test_pairs_of_which_nobody_can_tell_do_not_count():
     [step] = candidates.steps(labels)
     assert (step.judged, step.right, step.found) == (20, 20, 20)
     assert step.precision.mean == step.recall.mean == 1
-    [half] = candidates.steps(dict.fromkeys(order[:10], YES) | dict.fromkeys(
-        order[10:20], SKIP))  # fmt: skip
-    assert half.found == pytest.approx(20, abs=2)
-
-
-def test_nothing_judged_is_nothing_known():
-    candidates = collection([10, 10])
-    step = candidates.steps({})[-1]
-    assert (step.pairs, step.judged, step.right) == (10, 0, 0)
-    assert step.precision == (0, 0, 1)
 
 
 def test_pairs_that_nobody_judged_may_be_anything():

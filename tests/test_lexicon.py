@@ -25,16 +25,9 @@ def test_a_written_lexicon_is_read_again(path):
     lexicon = load_lexicon(str(path))
     assert (lexicon.name, lexicon.documents, lexicon.unknown) == (str(path), 100, 1)
     assert lexicon.frequencies == {"the": 90, "ferry": 10, "北京": 2}
-    assert load_lexicon(str(path)) is lexicon
-
-
-def test_a_lexicon_stays_as_it_was_read_whatever_becomes_of_its_file(path):
-    method = IMatch(lexicon=str(path))
-    before = method.identity
-    write_lexicon(path, 1000, COUNTS)
-    assert load_lexicon(str(path)).documents == 100
+    # It stays as it was read, whatever becomes of its file.
     path.unlink()
-    assert method.identity == before
+    assert load_lexicon(str(path)) is lexicon
 
 
 def test_the_contents_of_a_lexicon_make_the_identity_and_not_its_path(path, tmp_path):
@@ -55,9 +48,8 @@ def test_the_contents_of_a_lexicon_make_the_identity_and_not_its_path(path, tmp_
         {"frequencies": {"the": 91}},
         {"digest": None},
         # What can be no count, with its digest.
-        *({"frequencies": wrong} for wrong in (None, 1, [], "the", [["the", 1]], {"the": "9"})),
-        *({"frequencies": {"the": count}} for count in (0, -3, 101, 0.5, None, float("nan"))),
-        *({"documents": wrong} for wrong in (0, 1, -5, "100", None)),
+        *({"frequencies": wrong} for wrong in (None, [], {"the": "9"}, {"the": 0}, {"the": 0.5})),
+        *({"documents": wrong} for wrong in (1, "100", None)),
     ],
 )
 def test_a_lexicon_that_is_damaged_or_of_another_version_is_refused(tmp_path, fields):
@@ -99,13 +91,9 @@ def test_idf_is_the_logarithm_of_the_share():
 
 def test_normalised_idf_is_from_0_to_1():
     lexicon = Lexicon("", 999, {"the": 999, "ferry": 10, "boat": 100}, "")
-    assert lexicon.nidf("unknown") == 1
-    assert lexicon.nidf("ferry") == pytest.approx(2 / 3)
-    assert lexicon.nidf("boat") == pytest.approx(1 / 3)
-    assert lexicon.nidf("the") == pytest.approx(0.000145, abs=1e-6)
-
-
-def test_the_window_of_the_reference_code_is_from_8_to_63095_among_a_million():
+    found = [lexicon.nidf(term) for term in ("unknown", "ferry", "boat", "the")]
+    assert found == pytest.approx([1, 2 / 3, 1 / 3, 0.000145], abs=1e-6)
+    # The window of the reference code is from 8 to 63,095 among a million.
     frequencies = {str(count): count for count in (7, 8, 63_095, 63_096)}
     lexicon = Lexicon("", 1_000_000, frequencies, "")
     assert [term for term in frequencies if 0.2 <= lexicon.nidf(term) <= 0.85] == ["8", "63095"]
@@ -141,11 +129,6 @@ def test_the_jieba_lexicon_has_the_idf_of_jieba():
     assert lexicon.idf("不存在的词") == pytest.approx(11.9547675029)
 
 
-def test_the_digests_of_the_lexicons_differ(path):
-    digests = {load_lexicon(name).digest for name in [*BUILT_IN, str(path)]}
-    assert len(digests) == 3
-
-
 def test_a_term_is_counted_once_a_document():
     documents = map(Document, ["a rose is a rose", "a ferry", "", "a rose"])
     assert count_terms(documents) == (4, {"a": 3, "rose": 2, "is": 1, "ferry": 1})
@@ -159,16 +142,9 @@ def test_rare_terms_are_left_out(tmp_path):
     assert not (tmp_path / "lexicon").exists()
 
 
-def test_writing_leaves_nothing_else_and_says_the_digest(path):
-    digest = write_lexicon(path, 100, COUNTS)
-    assert os.listdir(path.parent) == [path.name]
-    assert load_lexicon(str(path)).digest == digest
-
-
-@pytest.mark.parametrize("documents", [0, 1])
-def test_fewer_than_two_documents_make_no_lexicon(tmp_path, documents):
-    with pytest.raises(ValueError, match=f"needs at least 2 documents, got {documents}"):
-        write_lexicon(tmp_path / "lexicon", documents, {"a": 1})
+def test_fewer_than_two_documents_make_no_lexicon(tmp_path):
+    with pytest.raises(ValueError, match="needs at least 2 documents, got 1"):
+        write_lexicon(tmp_path / "lexicon", 1, {"a": 1})
     assert os.listdir(tmp_path) == []
 
 
