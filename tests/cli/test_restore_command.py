@@ -6,6 +6,7 @@ import pty
 from functools import partial
 
 import pytest
+from cases import each
 from commands import COPIES, refused, run, run_into
 from crawls import crawl, spider_over
 from texts import article, page
@@ -57,15 +58,12 @@ def test_items_come_back_as_the_feed_would_have_them(crawled, dropped, capsys):
     assert err == told
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "paths"),
     [
         (["--verdict", "near-duplicate"], ["/near"]),
-        (["--verdict", "near-duplicate", "exact-duplicate"], ["/near", "/equal", "/b/print"]),
         (["--group", "{url}/a"], ["/near", "/equal"]),
-        (["--group", "{url}/a", "{url}/b"], ["/near", "/equal", "/b/print"]),
         (["--url", "*/print"], ["/b/print"]),
-        (["--url", "*/EQUAL"], []),
         (["--url", "*/?qual"], []),  # only * stands for something else
         (["--url", "{url}/*a*"], ["/near", "/equal"]),
         (["--min-distance", "1"], ["/near"]),
@@ -121,11 +119,6 @@ def test_an_item_that_is_there_twice_is_restored_once(dropped, tmp_path, capsys)
     code, out, err = run(capsys, "restore", path, dropped)
     assert (code, len(out.splitlines())) == (0, 4)
     assert "left out, as they are equal to another one: 4\n" in err
-
-
-def test_a_file_that_is_none_is_told(tmp_path, capsys):
-    missing = tmp_path / "nope.jsonl"
-    assert refused(capsys, "restore", missing) == f"{missing} is no file"
 
 
 def test_values_of_any_kind_survive(dropped, tmp_path, capsys):
@@ -267,6 +260,7 @@ def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, 
         told = refused(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
     assert "in use" in told
     assert "is no file" in refused(capsys, "restore", dropped, "--ledger", folder / "none.sqlite")
+    assert "nope.jsonl is no file" in refused(capsys, "restore", folder / "nope.jsonl")
 
 
 @pytest.mark.slow

@@ -122,15 +122,14 @@ def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, ca
     assert sketches_of(new)[1]["secret"] == KeyedHashing(SECRET).secret_digest
 
 
-@pytest.mark.parametrize("method", ["simhash", "verified"])
-def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch, method):
+def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch):
     records, sketches = tmp_path / "in.jsonl", tmp_path / "sketches"
     texts = [article(1), article(2), article(1)]
     records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
 
     def scan(number):
         out = tmp_path / f"{number}.jsonl"
-        arguments = ("-o", out, "--sketches", sketches, "--method", method)
+        arguments = ("-o", out, "--sketches", sketches)
         return run(capsys, "scan", records, *arguments)
 
     monkeypatch.setenv("DEDUP_SECRET", SECRET)

@@ -14,43 +14,25 @@ from dedup.cli.sources import read_source
 TEXT = "我们在北京大学喝茶"
 
 
-@each(
-    ("content", "text"),
-    [
-        (TEXT.encode(), TEXT),
-        (TEXT.encode("utf-8-sig"), TEXT),
-        (TEXT.encode("utf-16"), TEXT),
-        (f"<meta charset=gb2312>{TEXT}".encode("gbk"), f"<meta charset=gb2312>{TEXT}"),
-        ("café".encode("latin-1"), "café"),
-        # Codecs of Python that are not for texts.
-        (b"<meta charset=hex>caf\xc3\xa9", "<meta charset=hex>café"),
-        (b"<meta charset=idna>\xff", "<meta charset=idna>\ufffd"),
-    ],
-)
-def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path, content, text):
-    (tmp_path / "page").write_bytes(content)
-    assert read_source(str(tmp_path / "page")) == text
-
-
-def test_what_is_no_text_is_told(tmp_path):
-    (tmp_path / "page").write_bytes(b"some\x00thing")
-    with pytest.raises(ValueError, match="page is not text: it has NUL characters"):
-        read_source(str(tmp_path / "page"))
+def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path):
+    (tmp_path / "page").write_bytes(f"<meta charset=gb2312>{TEXT}".encode("gbk"))
+    assert read_source(str(tmp_path / "page")) == f"<meta charset=gb2312>{TEXT}"
 
 
 @each(
     ("source", "message"),
     [
         ("nowhere", "nowhere cannot be read \\(No such file or directory\\)"),
-        (".", "\\. cannot be read \\(Is a directory\\)"),
         ("/dev/zero", "/dev/zero is larger than 10,000,000 bytes"),
+        ("nul", "nul is not text: it has NUL characters"),
         ("http://[", "http://\\[ cannot be fetched"),
         ("https://", "https:// cannot be fetched"),
         ("HTTP://127.0.0.1:1/", "cannot be fetched \\(.*refused"),
-        ("http://a b/", "cannot be fetched"),
     ],
 )
-def test_what_cannot_be_read_is_told(source, message):
+def test_what_cannot_be_read_is_told(tmp_path, monkeypatch, source, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nul").write_bytes(b"some\x00thing")
     with pytest.raises(ValueError, match=message):
         read_source(source)
 
@@ -75,10 +57,8 @@ def test_a_page_is_fetched_where_it_has_moved_to():
     ("answer", "message"),
     [
         (Answer(b"", 404), "responds with status 404"),
-        (Answer(b"", 500), "responds with status 500"),
         (Answer(b"", 301, headers={"Location": "/page"}), "too many redirects"),
         (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "cannot be fetched"),
-        (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "cannot be fetched"),
         (Answer(b"%PDF", content_type="application/pdf"), "is not HTML but application/pdf"),
         (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
     ],
@@ -110,7 +90,6 @@ def answering(*parts, pause=0):
     "sent",
     [
         [b"HTTP/1.1 200 OK\r\n"],
-        [b"HTTP/1.1 200 OK\r\n\r\nsome"],
         [b"HTTP/1.1 200 OK\r\n\r\n", *[b"word "] * 20, b"end"],  # it never stops
     ],
 )
@@ -129,7 +108,6 @@ def test_a_server_that_takes_too_long_is_left(monkeypatch, sent):
         ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nend", "cannot be fetched"),
         (b"what? end", "cannot be fetched"),
-        (b"end", "cannot be fetched"),
     ],
 )
 def test_answers_that_break_off_are_told(sent, message):
