@@ -11,7 +11,6 @@ import pytest
 from commands import TOWN, refused, run
 from crawls import ADDON, crawl, spider_over
 from ledgers import add, joined, leave, publish, record
-from postgres_server import PostgresLogServer
 from redis import Redis
 from redis_server import free_port, redis_server
 from scrapy import signals
@@ -154,11 +153,8 @@ def crawl_together(*spiders, **settings):
 
 COMMANDS = {
     "figures": ["report", "STORE"],
-    "report": ["report", "STORE", "-o", "report.html"],
-    "explain one": ["explain", "http://a/", "--ledger", "STORE"],
-    "explain two": ["explain", "http://a/", "http://b/", "--ledger", "STORE"],
+    "explain": ["explain", "http://a/", "http://b/", "--ledger", "STORE"],
     "evaluate": ["evaluate", "STORE", "--sample", "9", "-o", "pairs.tsv"],
-    "copy": ["ledger", "STORE", "-o", "pages.sqlite"],
     "conversion": ["ledger", "STORE", "-o", "pages.sqlite", "--scope", "host"],
     "move": ["ledger", "pages.sqlite", "-o", "STORE"],
 }
@@ -241,11 +237,15 @@ def pages_of(path):
         return pages, [note.key for note in reader.duplicates()]
 
 
-def test_a_ledger_moves_into_a_store_and_back(url, ledger, tmp_path, capsys):
+def test_a_ledger_moves_into_a_store_another_one_and_back(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
     moved = shown(capsys, "ledger", ledger, "-o", url)
     assert moved == f"{without_secrets(url)}: 1,200 pages\n"
-    assert shown(capsys, "ledger", url, "-o", file) == f"{file}: 1,200 pages\n"
+    assert shown(capsys, "ledger", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
+    for source in url, ledger:
+        told = refused(capsys, "ledger", source, "-o", url)
+        assert told.endswith("holds pages: name another store (?namespace=)")
+    assert shown(capsys, "ledger", f"{url}2", "-o", file) == f"{file}: 1,200 pages\n"
     assert pages_of(file) == pages_of(ledger)
 
 
@@ -268,33 +268,6 @@ def test_a_ledger_that_is_none_is_told_before_anything_is_moved(url, tmp_path, c
             file.write_bytes(content)
         assert f"{file} " in refused(capsys, "ledger", file, "-o", url)
     assert "is empty: no crawl has used it" in refused(capsys, "report", url)
-
-
-def test_a_store_moves_into_another_one(url, ledger, capsys):
-    shown(capsys, "ledger", ledger, "-o", url)
-    assert shown(capsys, "ledger", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
-    for source in url, ledger:
-        told = refused(capsys, "ledger", source, "-o", url)
-        assert told.endswith("holds pages: name another store (?namespace=)")
-
-
-@pytest.mark.slow
-def test_a_ledger_moves_into_postgresql_and_back(ledger, tmp_path, capsys):
-    postgres = PostgresLogServer(tmp_path)
-    file, store = tmp_path / "back.sqlite", postgres.url("moved")
-    password = quote(postgres.password, "")
-    for arguments in (
-        ["ledger", ledger, "-o", store],
-        ["report", store, "--json"],
-        ["ledger", store, "-o", file],
-    ):
-        code, out, err = run(capsys, *arguments)
-        assert (code, err) == (0, "")
-        assert not [secret for secret in (password, postgres.password) if secret in out]
-    assert pages_of(file) == pages_of(ledger)
-    told = refused(capsys, "report", store.replace(password, "wrong-one"))
-    assert "password authentication failed" in told
-    assert "wrong-one" not in told
 
 
 @pytest.mark.slow

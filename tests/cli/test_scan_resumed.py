@@ -104,7 +104,7 @@ def contents(path):
 
 
 def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypatch):
-    path, sketches = tmp_path / "a.jsonl", tmp_path / "sketches"
+    path, sketches = tmp_path / os.fsdecode(b"a\xff.jsonl"), tmp_path / "sketches"
     lines = [
         json.dumps({"text": text, "url": key}) for text, key in [("one", "\ud800"), ("two", 7)]
     ]
@@ -125,16 +125,6 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
     # Without --skip-bad, it stops there, as it would have.
     told = refused(capsys, "scan", path, "-o", tmp_path / "c.jsonl", "--sketches", sketches)
     assert "record 3: not JSON" in told
-
-
-def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
-    path = tmp_path / os.fsdecode(b"a\xff.jsonl")
-    path.write_text('{"text": "one"}\n{half')
-    arguments = ("--skip-bad", "--sketches", tmp_path / "sketches")
-    for number in range(2):
-        code, out, err = run(capsys, "scan", path, "-o", tmp_path / f"{number}.jsonl", *arguments)
-        assert (code, err) == (0, "")
-        assert ".jsonl, record 2: not JSON" in out
 
 
 SKETCHES = ("--sketches", "sketches")
@@ -248,13 +238,10 @@ def with_value(number, name, change):
     ("line", "damage"),
     [
         (2, without_line(1)),
-        (4, without_line(3)),
         (7, without_line(6)),  # the last record
         (5, with_value(4, "digest", lambda digest: "text")),
-        (5, with_value(4, "digest", lambda digest: digest[2:])),
         (2, with_value(1, "tokens", lambda tokens: "many")),
         (5, with_value(4, "sequences", lambda sequences: sequences[4:])),
-        (5, with_value(4, "sequences", lambda sequences: 3)),
         (3, lambda lines: [*lines[:2], b"\0" * 40 + b"\n", *lines[3:]]),
         (9, lambda lines: [*lines, lines[-1]]),
     ],
