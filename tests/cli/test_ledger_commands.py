@@ -184,8 +184,11 @@ def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
     assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 group\n")
 
 
-def test_two_pages_of_a_ledger_are_explained(town, capsys):
+def test_two_pages_of_a_ledger_are_explained_and_its_texts_can_be_judged(town, tmp_path, capsys):
     ledger, url = town
+    pairs = tmp_path / "pairs.tsv"
+    assert run(capsys, "evaluate", ledger, "--sample", 60, "-o", pairs)[0] == 0
+    assert f"{url}/b" in pairs.read_text()
     code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", "--json")
     explained = json.loads(out)
     assert code == 0
@@ -266,20 +269,6 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
     told = run(capsys, "explain", "--ledger", ledger, a, b)[1]
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")
-
-
-@pytest.mark.slow
-def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
-    ledger, pairs = tmp_path / "pages.sqlite", tmp_path / "pairs.tsv"
-    site = {}
-    for number in range(12):
-        site[f"/{number}"] = page(article(number))
-        site[f"/{number}/copy"] = page(edited(article(number)))
-    with served(site) as url:
-        crawl(spider_over(*(url + path for path in site)), DEDUP_INDEX=ledger)
-    code, _, err = run(capsys, "evaluate", ledger, "--sample", 60, "-o", pairs)
-    assert (code, err) == (0, "")
-    assert f"{url}/3/copy" in pairs.read_text()
 
 
 @pytest.mark.parametrize(("min_tokens", "found"), [(20, True), (500, False)])
