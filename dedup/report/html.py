@@ -68,14 +68,12 @@ def as_html(
     *,
     copies_in: str = "",
     crawls: int | None = None,
-    index: str = "",
 ) -> str:
     """Return *report* as HTML.
 
     *text_of* tells the texts of pages whose differences can be shown; *copies* are all duplicates,
     those first that are shown where not all can be; *copies_in* the name of the file that has them;
-    *crawls*: how many the report is of, if it is of a ledger; *index*: the address of the page of
-    all reports.
+    *crawls*: how many the report is of, if it is of a ledger.
     """
     diffs, text = _Diffs(text_of), report.dropped_text
     near_misses = [
@@ -101,7 +99,6 @@ def as_html(
         {
             "report": report,
             "crawls": crawls,
-            "index": index,
             "findings": findings(report),
             "threshold": threshold_of(report),
             "title": f"{report.spider} {report.started[:10]}",

@@ -71,7 +71,6 @@ def _environment() -> "Environment":
     environment.filters |= {
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{value:.1f} %",
-        "signed": lambda value, digits: f"{value:+,.{digits}f}".replace("-", "−"),
         "bytes": format_bytes,
         "seconds": format_seconds,
         "distance": lambda value: f"{value:.3g}",

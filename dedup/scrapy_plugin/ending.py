@@ -10,7 +10,7 @@ from scrapy.statscollectors import StatsCollector
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.findings import findings, is_alarm, lines_of
-from dedup.report.folder import INDEX, add_to_index, write_copies, write_json
+from dedup.report.folder import write_copies, write_json
 from dedup.report.html import as_html
 from dedup.report.losses import Losses
 from dedup.report.report import Report
@@ -97,10 +97,8 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
                 beside = write_copies(summary.events.copies(), path.with_suffix(".copies.jsonl"))
             name = beside.name if beside else ""
             copies = summary.events.copies()
-            write_html(page, as_html(report, texts.text, copies, copies_in=name, index=INDEX))
+            write_html(page, as_html(report, texts.text, copies, copies_in=name))
             lines[-1] = f"The report: {printable(str(page), None)}"
-            with step("the page of all reports"):
-                add_to_index(report, page)
     elif report:
         lines.append('For a report with every page that was dropped, set DEDUP_REPORT = "reports"')
     return Lines("\n".join(lines))

@@ -484,7 +484,7 @@ def test_the_interface_is_there_in_both_languages():
         assert set(re.findall(r"\{\d", english)) == set(re.findall(r"\{\d", chinese)), name
         # Chinese has no plural.
         assert set(re.findall(r"\{\d.", chinese)) <= {f"{{{place}}}" for place in range(9)}
-    sources = "".join(map(read_template, ("report.html", "index.html", "page.html", "report.js")))
+    sources = "".join(map(read_template, ("report.html", "page.html", "report.js")))
     named = set(re.findall(r'\b(?:t|say|attribute)\("([a-z_0-9-]+)"', sources))
     beginnings = {f"{name.partition('_')[0]}_" for name in messages()}
     assert named - beginnings - messages().keys() == set()
