@@ -67,13 +67,6 @@ def test_every_bad_page_is_accounted_for_and_seen_twice_a_duplicate_or_skipped_a
     assert "log_count/ERROR" not in result.stats
 
 
-@pytest.mark.slow
-def test_a_page_of_50_megabytes_is_not_read():
-    result = crawl_site({"/": "<html><body><p>" + "word " * 10_000_000}, DOWNLOAD_WARNSIZE=0)
-    assert result.dedup_stats == {"pages": 1, "skipped/too_big": 1}
-    assert len(result.items) == 1
-
-
 def test_an_items_field_of_any_kind_is_accounted_for():
     values: list[Any] = [
         None, 5, b"bytes", ["list"], "", " \n ", "\ud800 alone", "\0", "<", "<p>", "<html>",

@@ -233,13 +233,6 @@ def test_pages_that_name_each_other_lose_nothing_and_do_not_wait(length):
     assert result.stats["elapsed_time_seconds"] < 10
 
 
-def test_pages_that_are_near_and_name_another_one_that_is_wrong_are_stored_once():
-    site = {"/a": naming("/c"), "/b": naming("/c", COPY), "/c": page(OTHER)}
-    result = run(site, "/a", "/b", "/c", CONCURRENT_REQUESTS=8)
-    assert len(result.stored) == 2
-    assert "/c" in result.stored
-
-
 def test_a_page_that_names_the_home_page_as_all_do_does_not_wait():
     pages = {f"/{number}": naming("/", article(number)) for number in range(10, 20)}
     result = run({"/": page(OTHER, *pages), **pages}, "/", parse=links_of)
@@ -376,27 +369,3 @@ def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
         contents[bool(criteria)] = {pages[int(path[1:])][0] for path in result.stored}
         assert result.stats["elapsed_time_seconds"] < 10  # nobody waits for the timeout of 20 s
     assert contents[True] >= contents[False]
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(12), deadline=None)
-@given(
-    st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=4),
-    st.randoms(use_true_random=False),
-    st.sampled_from([1, 8]),
-)
-def test_where_canonicals_are_true_they_are_kept(groups, random, concurrent):
-    """A group: its canonical page, and copies, some with other words, linked in any order."""
-    site, canonicals = {}, []
-    for number, copies in enumerate(groups, 1):
-        canonicals.append(f"/{number}")
-        site[f"/{number}"] = naming(f"/{number}", article(number))
-        for copy, is_edited in enumerate(copies):
-            # Such a copy of the first article is near.
-            text = COPY if is_edited and number == 1 else article(number)
-            site[f"/{number}/copy/{copy}"] = naming(f"/{number}", text)
-    paths = list(site)
-    random.shuffle(paths)
-    site["/"] = page("All of them.", *paths)
-    result = run(site, "/", parse=links_of, CONCURRENT_REQUESTS=concurrent)
-    assert sorted(result.stored) == ["/", *canonicals]

@@ -13,8 +13,6 @@ import scrapy
 from crawls import crawl, crawl_site, spider_over
 from scrapy import Request
 from scrapy.http import JsonRequest
-from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
 from texts import article, edited, page
 from web import Answer, served
 
@@ -169,24 +167,3 @@ def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for():
     result = crawl_site({"/a": stock, "/mirror": stock}, start=start, parse=parse)
     assert names(result.items) == ["C-2", "L-1"]
     assert names([item for item, _ in result.dropped]) == ["L-1"]
-
-
-def test_titles_of_copies_of_one_headline_do_not_tell_their_items_apart():
-    titles = ["The bridge", "The bridge (print version)", "Print: The bridge"]
-    site = {
-        f"/{n}": page(article(1), title=title).replace(f"<h1>{title}", f"<h1>{titles[0]}")
-        for n, title in enumerate(titles)
-    }
-    site["/"] = "".join(f'<a href="{path}">Link {path}</a>' for path in [*site])
-    with served(site) as url:
-
-        class Follow(CrawlSpider):
-            name = "test"
-            start_urls = (f"{url}/",)
-            rules = (Rule(LinkExtractor(), callback="parse_page"),)
-
-            def parse_page(self, response: Any) -> Iterator[Any]:
-                yield {"title": name_of(response)}
-
-        result = crawl(Follow)
-    assert (len(result.items), len(result.dropped)) == (1, 2)

@@ -153,15 +153,6 @@ def test_a_page_without_items_is_not_judged():
     assert result.dedup_stats == {"pages": 1, "new": 1}
 
 
-def test_links_of_duplicates_are_followed():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-        yield from response.follow_all(css="a")
-
-    site = {"/a": page(article(1), "/copy"), "/copy": page(article(1), "/other"), "/other": OTHER}
-    assert crawl_site(site, "/a", parse=parse).stored == ["/a", "/other"]
-
-
 def test_holding_back_links_judges_pages_without_items_too():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield from response.follow_all(css="a")
@@ -364,19 +355,6 @@ def test_items_without_a_page_pass_and_are_counted():
     assert len(result.messages()) == 1
 
 
-def test_items_are_judged_by_their_own_field():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        for number, text in enumerate(response.css("article").getall()):
-            yield {"url": f"{response.url}#{number}", "body": text}
-
-    texts = [article(1), article(2), edited(article(1), "edited"), article(2)]
-    listing = "<html><body>" + "".join(f"<article><p>{text}</p></article>" for text in texts)
-    result = crawl_site({"/list": listing}, parse=parse, DEDUP_ITEM_FIELD="body")
-    assert result.stored == ["/list#0", "/list#1"]
-    assert result.originals == {"/list#2": "/list#0", "/list#3": "/list#1"}
-    assert sorted(error.verdict.distance for _, error in result.dropped) == [0, 1]
-
-
 def test_an_items_field_may_be_text_and_the_item_have_no_response():
     """The text is judged whole, though it mentions markup."""
     begin = article(1) + " Bold text stands between <b> and </b>; see whether x <y and so on. "
@@ -470,22 +448,9 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     copies = path.with_suffix(".copies.jsonl").read_text().splitlines()
     assert [json.loads(line)["url"] for line in copies] == [f"{url}/copy"]
     report = report_in(folder)
-    assert report["spider"] == "test"
-    assert report["pages"] | {"per_second": None} == {
-        "judged": 3,
-        "new": 2,
-        "exact_duplicates": 0,
-        "near_duplicates": 1,
-        "unchanged": 0,
-        "changed": 0,
-        "repeated": 0,
-        "skipped": {},
-        "per_second": None,
-    }
+    assert (report["spider"], report["pages"]["near_duplicates"]) == ("test", 1)
     [group] = report["largest_groups"]
     assert group["original"] == f"{url}/original"
-    assert [copy["url"] for copy in group["first"]] == [f"{url}/copy"]
-    assert report["saved"]["bytes"] == len(COPY)
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     assert re.search(rf"group of 2 +{url}/original", result.table)
     assert report["settings"] == dict(DedupSettings.from_settings(Settings()).shown) | {
@@ -494,13 +459,7 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     }
     last_line = result.messages(logging.INFO)[-1].splitlines()[-1]
     assert last_line == f"The report: {path.with_suffix('.html')}"
-    html = html_report_in(folder)
-    [_, shown] = html.split('<li class="card group"')
-    assert re.findall(r'href="(http.*?)"', shown)[:2] == [f"{url}/original", f"{url}/copy"]
-    place = re.search(r'data-diff="(\d+)"', shown)[1]
-    [data] = re.findall(r'id="data">(.*?)</script>', html, re.DOTALL)
-    assert "+ otherwise" in json.loads(data)["diffs"][int(place)]
-    assert "simhash" in html
+    assert '"+ otherwise"' in html_report_in(folder)
 
 
 def test_a_repeated_body_that_is_kept_is_read_again_once_for_its_fields():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_site, html_report_in, known_site, report_in
+from crawls import crawl_site, html_report_in, report_in
 from texts import article, page, replaced
 
 from dedup.cli import main
@@ -167,20 +167,6 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     assert "1 (33.3%): other title" in row
     assert report_in(tmp_path)["objections"] == {"other_title": 1}
     assert "another title" in html_report_in(tmp_path)
-
-
-def test_a_page_that_is_stored_is_unchanged_unless_its_evidence_says_otherwise(tmp_path: Path):
-    """An archive gets a post: all that is extracted of it is as it was."""
-    kinds = []
-    with known_site({}, tmp_path) as site:
-        for number in (1, 1, 2, 2):
-            site.pages["/"] = archive(number)
-            result = site.crawl(DEDUP_EXTRACTOR=EXTRACT)
-            kinds += {"new", "unchanged", "changed"} & result.dedup_stats.keys()
-    assert kinds == ["new", "unchanged", "changed", "unchanged"]
-
-
-EXTRACT = f"{__name__}.extract_cloud"
 
 
 def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():

@@ -139,23 +139,6 @@ def test_a_page_with_items_in_two_batches_is_stored_if_both_are(tmp_path: Path):
     assert stored_in(tmp_path) == ["/a", "/b", "/b"]
 
 
-def test_an_item_that_another_feed_has_at_once_is_stored_if_its_batch_is(tmp_path: Path):
-    feeds = {
-        "upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 1},
-        str(tmp_path / "local"): {"format": "jsonlines"},
-    }
-    options = {"fails": "1.jl", "parse": waiting_for(b=1, c=2), "FEEDS": feeds}
-    run_in_batches(tmp_path, 1, "/a", "/b", "/c", **options)
-    assert urls_in(tmp_path / "local") == ["/a", "/b"]
-    assert stored_in(tmp_path) == ["/b"]
-
-
-def test_without_batches_a_copy_is_dropped_though_its_feed_is_not_uploaded_yet(tmp_path: Path):
-    feeds = {"upload://host/all.jl": {"format": "jsonlines"}}
-    run_in_batches(tmp_path, 0, *SITE, FEEDS=feeds)
-    assert stored_in(tmp_path) == ["/a", "/other"]
-
-
 def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(tmp_path: Path):
     """Compressed ones are written when they are complete."""
     (tmp_path / "1").symlink_to("/dev/full")

@@ -1,4 +1,4 @@
-"""Crawls that share a store: real crawls in processes, over a real Redis server."""
+"""Crawls that share a store: real crawls in processes, over a real PostgreSQL server."""
 
 import json
 import re
@@ -15,26 +15,14 @@ import pytest
 from postgres_server import PASSWORD as POSTGRES_PASSWORD
 from postgres_server import shared_server
 from projects import SECONDS, Project
-from redis_server import RedisServer, redis_server
 from texts import article, page
 from web import served
 
 pytestmark = pytest.mark.slow
 
-PASSWORD = "hush-0f-the-fleet"
 SECRETS = [POSTGRES_PASSWORD, quote(POSTGRES_PASSWORD, safe="")]
 CONTENTS = 16
 SPIDERS = ["one", "two", "three"]
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    with redis_server(requirepass=PASSWORD) as server:
-        yield server
-
-
-def url_of(server: RedisServer, namespace: str = "fleet") -> str:
-    return f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0?namespace={namespace}"
 
 
 @pytest.fixture
@@ -125,34 +113,12 @@ def wait_until(condition: Any) -> None:
 ONCE = {str(number): 1 for number in range(CONTENTS)}
 
 
-def test_crawls_at_once_store_each_content_once(
+def test_what_a_killed_crawl_was_storing_is_stored_by_others_that_crawl_at_once(
     tmp_path: Path, site: str, postgresql: tuple[dict[str, str], str]
 ):
     """Over PostgreSQL; test_scrapy_redis.py has others over Redis."""
     settings, shown = postgresql
     fleet = Fleet(tmp_path, site, **settings, DEDUP_REPORT="reports")
-    outputs = fleet.crawl(*SPIDERS)
-    assert fleet.contents().keys() == ONCE.keys(), "\n".join(outputs)
-    for output in outputs:
-        assert "log_count/ERROR" not in output, output
-        assert not [secret for secret in SECRETS if secret in output]
-        assert stat(output, "dedup/pages") == CONTENTS
-        assert stat(output, "dedup/store/exchanges") > 0
-    assert sum(stat(output, "dedup/claims/committed") for output in outputs) == CONTENTS
-    reports = [path.read_text() for path in fleet.project.folder.glob("reports/*")]
-    assert not [secret for secret in SECRETS for report in reports if secret in report]
-    told = [json.loads(path.read_text()) for path in fleet.project.folder.glob("reports/*.json")]
-    assert len(told) == 3
-    assert {(one["settings"]["DEDUP_INDEX"], one["ledger"]["path"]) for one in told} == {
-        (shown, shown)
-    }
-    assert all(one["store"]["exchanges"] > 0 for one in told)
-
-
-def test_what_a_killed_crawl_was_storing_is_stored_by_others(
-    tmp_path: Path, site: str, server: RedisServer
-):
-    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server))
     job = ("-s", "JOBDIR=job", "-s", "DOWNLOAD_DELAY=0.3")
     killed = fleet.start("one", *job)
     wait_until(lambda: len(fleet.items("one.jsonl")) >= 4)
@@ -168,5 +134,10 @@ def test_what_a_killed_crawl_was_storing_is_stored_by_others(
     for output in outputs:
         assert "log_count/ERROR" not in output, output
         assert not stat(output, "dedup/skipped/unresolved")
-    fleet.crawl("two")
-    assert fleet.contents() == counts
+        assert stat(output, "dedup/store/exchanges") > 0
+    reports = [path.read_text() for path in fleet.project.folder.glob("reports/*")]
+    assert not [secret for secret in SECRETS for text in (*outputs, *reports) if secret in text]
+    told = [json.loads(path.read_text()) for path in fleet.project.folder.glob("reports/*.json")]
+    assert {(one["settings"]["DEDUP_INDEX"], one["ledger"]["path"]) for one in told} == {
+        (shown, shown)
+    }

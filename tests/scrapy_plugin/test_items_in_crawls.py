@@ -256,21 +256,8 @@ def test_fields_that_say_nothing_are_left_out():
         site = {"/a": page(TEXT), "/b": page(TEXT)}
         return len(crawl_site(site, parse=parse, **settings).items)
 
-    assert count_of() == 2
     assert count_of(DEDUP_IGNORE_FIELDS="offer.seen, views") == 1
     assert count_of(DEDUP_IGNORE_FIELDS=["*"]) == 1
-    assert count_of(DEDUP_IGNORE_FIELDS=["seen"]) == 2
-
-
-def test_a_page_without_main_text_is_unchanged_if_it_shows_and_says_the_same(tmp_path: Path):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url, "price": self.price}
-
-    with known_site({"/": PICTURE}, tmp_path) as site:
-        assert site.crawl(parse=parse, price=5).stored == ["/"]
-        second = site.crawl(parse=parse, price=5)
-        assert (second.items, second.dedup_stats["unchanged"]) == ([], 1)
-        assert site.crawl(parse=parse, price=6).stored == ["/"]
 
 
 @pytest.mark.parametrize("options", ["", "?share=1"])

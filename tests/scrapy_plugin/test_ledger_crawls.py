@@ -5,7 +5,6 @@ import datetime
 import gzip
 import json
 import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from crawls import (
     uploading_to,
 )
 from scrapy import Request
-from scrapy.exceptions import CloseSpider, DropItem
+from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.settings import Settings
@@ -216,15 +215,6 @@ def test_a_job_that_was_interrupted_or_moved_goes_on(site, tmp_path):
     assert query(ledger, "SELECT count(*), max(reason) FROM crawls") == [(1, "finished")]
 
 
-def test_a_job_whose_folder_is_gone_is_another_one(site, tmp_path):
-    options = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_ITEMCOUNT": 1}
-    site.crawl("/a", **options)
-    shutil.rmtree(tmp_path / "job")
-    site.pages["/a"] = SITE["/b"]
-    again = site.crawl("/a", **options)
-    assert (again.stored, counts(again)) == (["/a"], {"changed": 1})
-
-
 class Slow:
     """Takes its time for one item after the other, so that checkpoints come in between."""
 
@@ -410,16 +400,6 @@ def test_an_exporter_that_fails_takes_nothing_from_other_feeds(site, ledger, tmp
     assert remembered(ledger) == ["/a", "/short"]
 
 
-def test_behind_an_earlier_self_the_next_near_page_is_found(site):
-    """/b is stored while /a is far; then /a comes near to both itself and /b."""
-    site.pages["/a"] = page(article(1) + " The end.")
-    site.crawl("/a", DEDUP_MAX_DISTANCE=0)
-    site.crawl("/b", DEDUP_MAX_DISTANCE=0)
-    site.pages["/a"] = SITE["/a"]
-    third = site.crawl("/a")
-    assert (third.stored, counts(third)) == ([], {"near_duplicates": 1})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
@@ -436,15 +416,6 @@ def test_whatever_fails_at_the_end_the_file_is_given_back(site, tmp_path, monkey
         patched.setattr(broken, failing)
         assert site.crawl(DEDUP_DUPLICATES=tmp_path / "dropped").stored == STORED
     assert len(site.crawl().stored) == (3 if "publishing" in broken else 0)
-
-
-def test_a_reason_that_is_no_text_can_be_noted(site, ledger):
-    def parse(self: Any, response: Any) -> Any:
-        yield {"url": response.url}
-        raise CloseSpider("\ud800")
-
-    site.crawl("/a", parse=parse)
-    assert query(ledger, "SELECT reason FROM crawls") == [("\\ud800",)]
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ RING.append(RING)
         {"cb_kwargs": {"item": {"of": "the first page"}}},
         {"cb_kwargs": {"cents": 5}},  # what tells the items apart may be made of it
         {"cb_kwargs": {"ring": RING}},
-        {"method": "POST", "body": "page=2"},
+        {"method": "POST"},
         {"callback": "another"},
     ],
 )
@@ -140,16 +140,3 @@ def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_rais
     visited, result = run("/a", "/b", parse=breaking)
     assert {"b/1", "b/2"} <= set(visited)
     assert "links_held_back" not in result.dedup_stats
-
-
-def test_the_links_of_a_copy_are_followed_if_those_of_the_first_page_lead_off_site():
-    def leading_off(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-        for link in response.css("a::attr(href)").getall():
-            if response.url.endswith("/a"):
-                yield Request(f"http://elsewhere.invalid{link}")
-            else:
-                yield response.follow(link, self.parse)
-
-    visited, _ = run("/a", "/b", parse=leading_off, allowed_domains=["127.0.0.1"])
-    assert visited == ["a", "b", "b/1", "b/2"]

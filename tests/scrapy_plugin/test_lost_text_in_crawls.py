@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from crawls import crawl_site, html_report_in, known_site, report_in
-from texts import CHINESE, article, edited, page
+from texts import article, page
 
 from dedup.extraction import trafilatura
 from dedup.text import Document
@@ -19,14 +19,10 @@ SITE = {
 }
 
 
-def sequences_of(document: Document) -> set[tuple[str, ...]]:
-    tokens = document.tokens
-    return {tuple(tokens[at : at + 3]) for at in range(len(tokens) - 2)}
-
-
 def sequences(html: str) -> set[tuple[str, ...]]:
     """The oracle: what is extracted of a page, in all of its 3-word sequences."""
-    return sequences_of(Document.from_main_text(trafilatura(html).text))
+    tokens = Document.from_main_text(trafilatura(html).text).tokens
+    return {tuple(tokens[at : at + 3]) for at in range(len(tokens) - 2)}
 
 
 def exact(kept: list[str], dropped: list[str]) -> tuple[int, int]:
@@ -90,24 +86,6 @@ def test_a_page_that_is_marked_would_be_lost():
     assert result.counts("lost/") == lost(KEPT, DROPPED)
     total, gone = exact(KEPT, DROPPED)
     assert f"text marked {gone} of {total} word sequences" in in_one_line(result.table)
-
-
-def test_the_texts_of_items_count_with_a_field_of_their_own():
-    texts = [article(1, 200), f"{article(1, 200)} {OWN}", CHINESE, edited(CHINESE)]
-
-    def parse(self: Any, response: Any) -> Any:
-        for number, text in enumerate(texts):
-            yield {"url": f"http://items/{number}", "body": text}
-
-    options = {"DEDUP_ITEM_FIELD": "body", "DEDUP_METHOD": "verified"}
-    result = crawl_site(SITE, "/a", parse=parse, **options)
-    dropped, kept = list(result.originals), result.stored
-    assert "/1" in dropped
-    own = {f"/{n}": sequences_of(Document.from_main_text(text)) for n, text in enumerate(texts)}
-    stored = set().union(*(own[key] for key in kept))
-    total, gone = (sum(len(own[key] - less) for key in dropped) for less in (set(), stored))
-    found = result.counts("lost/")
-    assert (found["sequences"], found["share"]) == (total, round(gone / total, 6))
 
 
 def test_a_copy_of_what_only_an_earlier_crawl_met_is_left_out_and_counted(tmp_path: Path):

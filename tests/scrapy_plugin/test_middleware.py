@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 from crawls import crawl_site, known_site
-from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import IgnoreRequest
 from texts import article, page
 from web import Answer
 
@@ -40,21 +38,6 @@ class Retrying:
         return [get_retry_request(response.request, spider=self.crawler.spider)]
 
 
-class FailingOnce:
-    """Raises an exception by itself, before it hands on the second output of the first page."""
-
-    has_failed = False
-
-    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
-        number = 0
-        async for output in result:
-            if number and not self.has_failed:
-                self.has_failed = True
-                raise RuntimeError("of the middleware itself")
-            number += 1
-            yield output
-
-
 def failing_once(kind: str) -> Any:
     """Return a callback that fails for the first time, after ``{"part": 1}`` or before it."""
     failures = iter([True])
@@ -83,13 +66,6 @@ def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(k
     options = {"parse": failing_once(kind), "SPIDER_MIDDLEWARES": {Retrying: 543}}
     result = crawl_site(SITE, "/a", **options)
     assert result.items == half + PARTS
-    assert result.dropped == []
-
-
-def test_nor_where_a_middleware_within_has_failed():
-    middlewares = {Retrying: 543, FailingOnce: 600}
-    result = crawl_site(SITE, "/a", parse=failing_once("whole"), SPIDER_MIDDLEWARES=middlewares)
-    assert result.items == PARTS[:1] + PARTS
     assert result.dropped == []
 
 
@@ -140,13 +116,6 @@ def test_copies_of_pages_whose_output_nobody_reads_to_its_end_are_stored_and_the
     assert len(told) == 1
 
 
-class Rejecting:
-    """Rejects each page before its callback."""
-
-    def process_spider_input(self, response: Any) -> None:
-        raise IgnoreRequest("rejected")
-
-
 @pytest.mark.parametrize("handling", [{}, {Handling: 10}])
 def test_pages_that_never_come_to_a_callback_disturb_nothing(handling: Any):
     site = {"/gone": Answer(b"<p>Gone.", 404), **SITE}
@@ -154,18 +123,4 @@ def test_pages_that_never_come_to_a_callback_disturb_nothing(handling: Any):
     assert result.stored == ["/a"]
     counts = {name: result.dedup_stats.get(name) for name in ("pages", "new", "exact_duplicates")}
     assert counts == {"pages": 2, "new": 1, "exact_duplicates": 1}
-    assert "log_count/ERROR" not in result.stats
-
-
-def test_items_of_an_errback_are_kept_where_a_page_was_rejected():
-    async def start(self: Any) -> Any:
-        for url in self.start_urls:
-            yield Request(url, errback=self.failed)
-
-    def failed(self: Any, failure: Any) -> Iterator[Any]:
-        yield {"error": failure.getErrorMessage()}
-
-    options = {"start": start, "failed": failed, "SPIDER_MIDDLEWARES": {Rejecting: 500}}
-    result = crawl_site(SITE, "/a", **options)
-    assert result.items == [{"error": "rejected"}]
     assert "log_count/ERROR" not in result.stats

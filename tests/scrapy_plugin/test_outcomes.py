@@ -159,17 +159,6 @@ def test_a_page_is_stored_with_its_stored_items_if_none_failed(actions, expected
     assert stored == of_page
 
 
-def test_a_callback_that_raises_after_its_items_has_not_stored_its_page():
-    def parse(self: Any, response: Any) -> Any:
-        yield {"url": response.url}
-        if response.url.endswith("/a"):
-            raise ValueError("half-way")
-
-    stored, result = run("/a", "/b", "/c", parse=parse)
-    assert stored == ["a", "b"]
-    assert result.counts("claims/") == {"committed": 1, "released": 1}
-
-
 class Failing(JsonLinesItemExporter):
     def export_item(self, item: Any) -> None:
         if item["url"].endswith("/a"):

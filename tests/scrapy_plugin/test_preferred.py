@@ -2,7 +2,7 @@
 
 import pytest
 from crawls import html_report_in, known_site, query, report_in
-from texts import article, edited, page
+from texts import article, page
 
 TEXT = article(1)
 PRINT, CLEAN, TRACKED = "/tea;jsessionid=1", "/tea", "/tea?utm_source=x"
@@ -65,11 +65,3 @@ def test_a_page_is_unchanged_under_the_better_url_and_when_changed_stored_under_
     assert run(site, CLEAN, PRINT, TRACKED, **ledger, DEDUP_REVISITS="keep").stored == [PRINT]
     site.pages[PRINT] = site.pages[CLEAN] = page(article(2))
     assert run(site, CLEAN, PRINT, **ledger).stored == [CLEAN]
-
-
-def test_a_near_page_under_a_better_url_stays_a_duplicate(site):
-    site.pages[CLEAN] = page(edited(TEXT))
-    assert run(site, PRINT, CLEAN, DEDUP_INDEX=site.ledger).stored == [PRINT]
-    result = run(site, CLEAN, PRINT, DEDUP_INDEX=site.ledger)
-    assert result.stored == []
-    assert result.stats["dedup/near_duplicates"] == result.stats["dedup/unchanged"] == 1

@@ -242,12 +242,6 @@ def test_only_a_page_unchanged_for_a_minute_is_asked_for_by_its_time(modified, i
     assert answered == (modified if is_sent else None)
 
 
-def test_without_validators_all_is_fetched(twice):
-    twice.site.etags = False
-    twice.crawl(**ASK)
-    assert twice.fetched_by(**ASK) == ALL
-
-
 @pytest.mark.parametrize("index", ["", "sqlite:///pages.sqlite?share=1"])
 def test_a_ledger_of_its_own_is_needed(twice, index):
     with pytest.raises(SettingError, match="needs a ledger that no other crawl shares"):

@@ -1,7 +1,6 @@
 """DEDUP_SCOPE in whole crawls: items, languages and functions say which pages are compared."""
 
 import asyncio
-import dataclasses
 from typing import Any
 
 import pytest
@@ -17,12 +16,6 @@ from dedup.stores.reader import LedgerReader
 TEXT = article(1)
 LAMP = page(TEXT)
 MISSING = object()
-
-
-@dataclasses.dataclass
-class Product:
-    url: str
-    sku: Any = None
 
 
 def version(url):

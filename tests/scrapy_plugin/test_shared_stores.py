@@ -16,7 +16,6 @@ from crawls import ADDON, Crawl, crawl_paths, logged, path_of, report_in, spider
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
-from scrapy import Request
 from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
 from web import served
@@ -130,14 +129,6 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url_though_other_cr
     assert [one.messages() for one in (*crawls, first, later)] == [[], [], []]
     last = fleet.crawl(*fleet.pages, DEDUP_CLOSE_UNCHANGED=1)
     assert last.stats["finish_reason"] == "dedup_unchanged"
-
-
-def test_a_file_that_was_shared_can_be_had_alone(fleet: Fleet, tmp_path: Path):
-    path = tmp_path / "pages.sqlite"
-    assert fleet.crawl("/0", DEDUP_INDEX=f"sqlite:///{path}?share=1").stored == ["/0"]
-    alone = fleet.crawl("/0b", "/3", DEDUP_INDEX=str(path))
-    assert alone.stored == ["/3"]
-    assert "dedup/store/exchanges" not in alone.stats
 
 
 def test_a_reset_forgets_what_all_have_stored_but_in_a_crawl_without_items(
@@ -419,31 +410,14 @@ def both(fleet: Fleet) -> str:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("is_reprint", [False, True])
-def test_a_copy_waits_for_a_page_that_another_crawl_is_storing(
-    fleet: Fleet, *, is_reprint: bool, fails: bool
-):
-    """If that is not stored, a reprint is, and has its title when others are compared with it."""
+def test_a_copy_waits_for_a_page_that_another_crawl_is_storing(fleet: Fleet, *, fails: bool):
     Gate.fails = fails
-    text = edited(article(1))
-    link = f'<link rel="canonical" href="{fleet.url}/0">'
-    fleet.pages["/reprint"] = page(text, title="A reprint").replace("<head>", f"<head>{link}")
-    fleet.pages["/other"] = page(replaced(text, 1), title="Another page")
-
-    async def start(self: Any) -> AsyncIterator[Any]:
-        # Such a request is not copied to ask for the original.
-        path = "/reprint" if is_reprint else "/0b"
-        yield Request(fleet.url + path, meta={"parameters": []})
-
-    prefers = {"custom_settings": {"DEDUP_PREFER": ["canonical"] if is_reprint else []}}
     holder, waiter = crawls_at_once(
-        fleet, spider_over(f"{fleet.url}/0", name="holder"), spider_over(start=start, **prefers)
+        fleet, spider_over(f"{fleet.url}/0", name="holder"), spider_over(f"{fleet.url}/0b")
     )
     counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
     assert counts == ([0, 1] if fails else [1, 0])
     assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
-    if is_reprint:
-        assert fleet.crawl("/other", DEDUP_INDEX=both(fleet)).stored == ["/other"]
 
 
 def test_what_others_use_is_not_reset(fleet: Fleet):

@@ -45,10 +45,6 @@ def test_both_scripts_of_a_page_are_stored_once_as_the_first_of_them(workers):
         assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
-def test_they_do_not_match_without_it():
-    assert list(crawled("/cn", "/tw", "/hk")[0]) == ["/cn", "/tw"]
-
-
 def test_a_ledger_and_a_record_are_for_one_of_both():
     assert read(DEDUP_METHOD=SIMPLIFYING).identity != read().identity
     assert read(DEDUP_METHOD=SIMPLIFYING).made_with != read().made_with

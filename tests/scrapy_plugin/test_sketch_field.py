@@ -111,13 +111,6 @@ def test_marked_and_kept_items_have_it_too_and_pages_that_were_not_read_have_non
     assert {item["url"].removeprefix(url) for item in run.items if FIELD in item} == {"/a"}
 
 
-def test_what_the_spider_has_written_into_the_field_stays(run: Run):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url, FIELD: "mine"}
-
-    assert {item[FIELD] for item in run.crawl(parse=parse).items} == {"mine"}
-
-
 def test_an_item_that_is_yielded_again_with_another_page_has_the_record_of_that(tmp_path: Path):
     def parse(self: Any, response: Any) -> Iterator[Any]:
         item = {"url": response.url}

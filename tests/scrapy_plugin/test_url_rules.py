@@ -12,7 +12,6 @@ import pytest
 from cases import each
 from crawls import Crawl
 from saved_sites import Site, contents, crawl_shop, listing, parse_shop, run
-from scrapy import Request
 from texts import article, page
 
 from dedup.scrapy_plugin.saved_requests import url_rules
@@ -217,18 +216,6 @@ def test_a_part_that_means_nothing_to_products_may_choose_a_list(tmp_path, witho
     lists = {"/list": listing("/1"), "/list?cat=hats": listing("/22", "/23")}
     site.answer = lambda path: lists.get(path) or answer(path)
     all_of(site, tmp_path)
-
-
-def test_a_request_that_is_no_get_stands_for_no_other(tmp_path, without_any_tests):
-    def parse(self, response):
-        for output in parse_shop(self, response):
-            is_post = isinstance(output, Request) and output.url.endswith("/20")
-            yield output.replace(method="POST") if is_post else output
-
-    site = products()
-    result = run(site, tmp_path, parse=parse, DEDUP_SKIP_URLS=True, **IN_ORDER)
-    assert ("/20?sid=s20x", 200) in site.asked
-    assert result.stats["dedup/saved_requests/url_rule"] > 0
 
 
 def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_tests):
