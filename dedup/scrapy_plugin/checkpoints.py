@@ -30,7 +30,6 @@ logger = get_logger(__name__)
 
 _SECONDS_FOR_FEEDS = 1200.0
 """How long the end of a crawl waits for feeds to be uploaded."""
-_SECONDS_TO_LEAVE = 30.0
 
 
 class Checkpoints:
@@ -213,7 +212,7 @@ class Checkpoints:
                 raise StoreDownError("it cannot be reached")
             leaving = self._store.leave(reason, report, texts)
             if self._store.is_shared:
-                await asyncio.wait_for(leaving, _SECONDS_TO_LEAVE)
+                await asyncio.wait_for(leaving, limits.OUTAGE_TIMEOUT)
             else:
                 await self._in_thread(leaving)
         except Exception as error:
@@ -228,7 +227,7 @@ class Checkpoints:
                 self._loop.stop()
             self._thread.shutdown()
             if self._store.is_shared:
-                await asyncio.wait_for(self._store.disconnect(), _SECONDS_TO_LEAVE)
+                await asyncio.wait_for(self._store.disconnect(), limits.OUTAGE_TIMEOUT)
         except Exception as error:
             logger.warning("%s: the connection was not closed: %s", self._store.name, error)
         finally:

@@ -11,4 +11,4 @@ REPORT_TEXTS = 2000
 CHECKPOINT_INTERVAL = 1.0
 """Seconds between two checkpoints. A crawl that is killed stores again what came since the last."""
 OUTAGE_TIMEOUT = 10.0
-"""Seconds that the end of a crawl waits for a store that is down."""
+"""Seconds that the end of a crawl waits for a store that is down, and for it to take the report."""
