@@ -111,24 +111,20 @@ def find_candidates(
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
     order = order_to_compare(method, documents)
-    for place, number in enumerate(order):
+    for number in order:
         if (sketch := sketches[number]) is not None:
             for match in index.query_all(sketch):
-                pair = min(match.page, number), max(match.page, number)
-                strata[bisect_left(thresholds, match.distance)].append(pair)
+                if match.distance <= thresholds[-1]:
+                    pair = min(match.page, number), max(match.page, number)
+                    strata[bisect_left(thresholds, match.distance)].append(pair)
             index.add(sketch, number)
-        enough = len(strata) if has_limit else _count_before_chance(strata, len(documents))
-        if enough < len(strata):
+        if not has_limit:
+            enough = _count_before_chance(strata, len(documents))
             del strata[enough:], thresholds[enough:]
-            method = method_for(thresholds[-1])
-            index = index_for(method)
-            for earlier in order[: place + 1]:
-                if sketches[earlier] is not None:
-                    index.add(sketches[earlier], earlier)
         progress()
     for pairs in strata:
         _shuffle(pairs, keys)
-    return Candidates(method, dict(zip(thresholds, strata, strict=True)))
+    return Candidates(method_for(thresholds[-1]), dict(zip(thresholds, strata, strict=True)))
 
 
 def _count_before_chance(strata: Sequence[Sequence[Pair]], pages: int) -> int:

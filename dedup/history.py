@@ -12,7 +12,6 @@ from urllib.parse import unquote
 
 from dedup.dropped import DroppedItem, read_dropped
 from dedup.limits import LONGEST_URL, split_url
-from dedup.methods.base import Method
 from dedup.record import unpack_items
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
@@ -123,7 +122,9 @@ class LedgerHistory:
         current = [page for page in versions if page.ended is None]
         if self._method is None or not current:
             return
-        view = self._view(self._method)
+        view = View(self._method, self._rule)
+        for batch in self._ledger.stored():
+            view.load(batch)
         versions_of_it = {page.number for page in versions}
         for page in current:
             [item, *_] = [*unpack_items(page.items), b""]
@@ -146,12 +147,6 @@ class LedgerHistory:
                     "of one with an equal text."
                 )
                 yield Event("too short", words, {"tokens": page.record.tokens})
-
-    def _view(self, method: Method) -> View:
-        view = View(method, self._rule)
-        for piece in self._ledger.stored():
-            view.load(piece)
-        return view
 
 
 class DroppedHistory:

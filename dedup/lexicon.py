@@ -150,7 +150,6 @@ def _file_of(package: str, path: str) -> bytes:
 
 
 def _once_each(compute: Callable[[Any], float], values: Collection[Any]) -> list[float]:
-    """Return what *compute* makes of each of *values*; most are equal to others."""
     known = {value: compute(value) for value in set(values)}
     return [known[value] for value in values]
 

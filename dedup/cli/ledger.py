@@ -129,7 +129,6 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
 
 
 def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
-    """Yield what the items of *feed* hold, in order, or why one holds nothing."""
     for raw in feed.raw_records():
         try:
             if raw.error is not None:

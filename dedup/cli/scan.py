@@ -152,7 +152,6 @@ def _check(
     *,
     by_date: bool,
 ) -> None:
-    """Raise ValueError if *kind* has not what is asked for."""
     has_fields = kind not in (Folder, Warc)
     named = (
         options.text_field, options.html_field, options.record_field, options.key_field, date,

@@ -14,10 +14,9 @@ from dedup.records.base import decode_html
 _MOST_BYTES = 10_000_000
 _SECONDS = 30.0
 _CHUNK = 1 << 16
-_CONTENT_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _HEADERS = {
     "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
-    "Accept": ", ".join(_CONTENT_TYPES),
+    "Accept": "text/html, application/xhtml+xml, text/plain",
 }
 
 
@@ -45,10 +44,6 @@ def _read_file(source: str) -> bytes:
         raise ValueError(f"{source} cannot be read ({error.strerror})") from error
 
 
-def _mime_type(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
 def _fetch(url: str) -> tuple[bytes, str | None]:
     end, body, problem = time.monotonic() + _SECONDS, bytearray(), ""
     pool = PoolManager(timeout=_SECONDS, retries=Retry(connect=0, read=0, redirect=10))
@@ -58,8 +53,6 @@ def _fetch(url: str) -> tuple[bytes, str | None]:
             content_type = response.headers.get("Content-Type")
             if response.status != 200:
                 problem = f"responds with status {response.status}"
-            elif content_type and _mime_type(content_type) not in _CONTENT_TYPES:
-                problem = f"is not HTML but {content_type}"
             while not problem and len(body) <= _MOST_BYTES and (part := response.read1(_CHUNK)):
                 body += part
                 if time.monotonic() > end:

@@ -1,7 +1,7 @@
 """The counters of a crawl, all of which are below ``dedup/`` in its stats, and its durations."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any, Protocol
 
 from dedup.rule import Kind
@@ -31,23 +31,17 @@ class StatCollector(Protocol):
     def get_stats(self) -> dict[str, Any]: ...
 
 
-class Counters:
+class Counters(dict[str, Any]):
     """Counters that live by themselves, where Scrapy's stats do in a crawl."""
 
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = defaultdict(int)
+    set_value = dict.__setitem__
+    get_value = dict.get
 
     def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        self._values[key] += count
-
-    def set_value(self, key: str, value: Any) -> None:
-        self._values[key] = value
-
-    def get_value(self, key: str, default: Any = None) -> Any:
-        return self._values.get(key, default)
+        self[key] = self.get(key, start) + count
 
     def get_stats(self) -> dict[str, Any]:
-        return self._values
+        return self
 
 
 def counted(stats: StatCollector, seconds: float) -> dict[str, Any]:
@@ -76,6 +70,7 @@ def counted(stats: StatCollector, seconds: float) -> dict[str, Any]:
         "objections": below("objections"),
         "weak": below("weak"),
         "links_held_back": value("links_held_back"),
+        "preferred": value("preferred"),
         "distances": {f"{distance:g}": n for distance, n in distances},
         "saved": {
             "bytes": value("bytes_saved"),

@@ -15,14 +15,14 @@ from dedup.scopes import host
 from dedup.text import from_utf8, to_utf8
 
 _NAMES_SHOWN = 50
-_REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
+_REVISITS_SHOWN = _GROUPS_SHOWN = 1000
 _COPIES_SHOWN = 20
 _FIELDS_SHOWN = 10
 _LONGEST_TITLE = 200
 
 # Of each table, those with texts come first.
 _COLUMNS = {
-    "pages": "kind, url, original, preferred, host, pattern, name, distance, title, headline",
+    "pages": "kind, url, original, host, pattern, name, distance",
     "differences": "url, original, field, value, page",
     "bulk.stored": "url, sequences",
     "bulk.judged": "page, sequences",
@@ -32,22 +32,10 @@ _BULK = "bulk."
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
-# The titles or headlines of a copy and its original: 1 if all that both have differ, else 0, NULL
-# if there are none to compare. Of titles, the first segment: another may be the name of the site.
-_SAME_TITLE = "substr(copy.title, 1, 4) = substr(kept.title, 1, 4)"
-_SAME_HEADLINE = "copy.headline = kept.headline"
-_RETITLED = f"1 - coalesce(max({_SAME_TITLE}, {_SAME_HEADLINE}), {_SAME_TITLE}, {_SAME_HEADLINE})"
-_KEPT = (
-    "pages AS kept ON kept.number = (SELECT min(number) FROM pages WHERE url = copy.original "
-    "AND kind IN ('new', 'changed', 'unchanged') AND coalesce(title, headline, name) IS NOT NULL)"
-)
 
 
 class Copy(NamedTuple):
-    """A duplicate, and the page that it repeats.
-
-    *retitled*: its title and headline are others; ``None`` where nobody knows.
-    """
+    """A duplicate, and the page that it repeats."""
 
     original: str
     url: str
@@ -55,7 +43,6 @@ class Copy(NamedTuple):
     distance: float | None
     title: str | None = None
     original_title: str | None = None
-    retitled: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -125,17 +112,12 @@ class PageEvents:
         self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
     ) -> None:
         """Add the *verdict* on *page* at *url*; *sequences*: those that are known of its text."""
-        evidence = page.evidence if page else None
         title = page.title if page else None
         texts = (
-            verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
-            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None,
+            verdict.kind.value, url, verdict.original, host(url), url_pattern(url),
+            shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
-        number = self._insert(
-            "pages", texts, verdict.distance,
-            evidence.title or None if evidence else None,
-            evidence.headline or None if evidence else None,
-        )  # fmt: skip
+        number = self._insert("pages", texts, verdict.distance)
         if sequences:
             self._insert("bulk.judged", (), number, sequences.to_bytes())
 
@@ -151,33 +133,15 @@ class PageEvents:
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
-        [[preferred]] = self._rows("SELECT count(preferred) FROM pages")
         [[groups]] = self._rows(f"SELECT count(DISTINCT original) FROM pages WHERE {_COPY}")
-        [[compared, different]] = self._rows(
-            f"SELECT count(*), coalesce(sum({_RETITLED}), 0) FROM pages AS copy JOIN {_KEPT} "
-            f"WHERE copy.{_DUPLICATE} AND coalesce(copy.title, copy.headline) IS NOT NULL "
-            "AND coalesce(kept.title, kept.headline) IS NOT NULL"
-        )
         return {
-            "preferred": {"duplicates": preferred, "first": self._preferred()},
             "revisits": {kind: self._revisits(kind) for kind in (Kind.UNCHANGED, Kind.CHANGED)},
             "groups": groups,
             "largest_groups": self._groups(),
             "hosts": self._names("host"),
             "url_patterns": self._names("pattern"),
-            "titles": {"compared": compared, "different": different},
             "item_differences": self._item_differences(),
         }
-
-    def _preferred(self) -> list[dict[str, Any]]:
-        # Of each original the last one, which is the best.
-        rows = self._rows(
-            f"SELECT original, (SELECT preferred FROM pages AS later WHERE later.{_DUPLICATE} "
-            "AND later.original = pages.original AND preferred IS NOT NULL "
-            "ORDER BY number DESC LIMIT 1) FROM pages WHERE preferred IS NOT NULL "
-            f"GROUP BY 1 ORDER BY min(number) LIMIT {_PREFERRED_SHOWN}"
-        )
-        return [{"original": original, "url": url} for original, url in rows]
 
     def _revisits(self, kind: str) -> list[dict[str, Any]]:
         query = f"SELECT url, distance FROM pages WHERE kind = ? LIMIT {_REVISITS_SHOWN}"
@@ -206,7 +170,6 @@ class PageEvents:
         }
 
     def _names(self, column: str) -> dict[str, Any]:
-        """Return the hosts or URL patterns with the most pages, and how many are duplicates."""
         rows = self._rows(
             f"SELECT {column}, count(*), sum({_DUPLICATE}) FROM pages WHERE kind <> 'skipped' "
             f"GROUP BY 1 ORDER BY 2 DESC, min(number) LIMIT {_NAMES_SHOWN}"
@@ -241,11 +204,12 @@ class PageEvents:
         """Yield all duplicates: of the largest groups first, but at first 20 of each group."""
         query = (
             f"SELECT copy.original, copy.url, copy.kind, copy.distance, copy.name, "
-            f"kept.name, {_RETITLED} "
+            f"kept.name "
             "FROM (SELECT *, count(*) OVER (PARTITION BY original) AS size, row_number() "
             "OVER (PARTITION BY original ORDER BY number) AS place, min(number) "
             f"OVER (PARTITION BY original) AS age FROM pages WHERE {_COPY}) AS copy "
-            f"LEFT JOIN {_KEPT} "
+            "LEFT JOIN pages AS kept ON kept.number = (SELECT min(number) FROM pages WHERE url = "
+            "copy.original AND kind IN ('new', 'changed', 'unchanged') AND name IS NOT NULL) "
             f"ORDER BY place > {_COPIES_SHOWN}, size DESC, age, place"
         )
         return (Copy(*row) for row in self.query(query))

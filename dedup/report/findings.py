@@ -19,7 +19,6 @@ _SECONDS_WAITED = 1.0
 # In a shorter crawl, one page in twenty waits for the workers to start.
 _LEAST_TIMED = 200
 _SHARE_OF_WEAK_PAGES = 0.05
-_SHARE_OF_OTHER_TITLES = 0.05
 _SHARE_OF_ONE_TEXT = 0.05
 _LEAST_ALARMING, _SHARE_ALARMING = 100, 0.9
 
@@ -101,16 +100,6 @@ def _one_text(report: Report) -> Finding | None:
     return None
 
 
-def _other_titles(report: Report) -> Finding | None:
-    titles = report.titles
-    if titles is None:
-        return None
-    if titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
-        return None
-    values = titles.different, titles.compared
-    return Finding("other_titles", values, "", "groups")
-
-
 def _no_valley(report: Report) -> Finding | None:
     threshold, distances = threshold_of(report), numbered(report.distances)
     nearest = report.nearest_kept
@@ -185,20 +174,19 @@ def _copies_only(report: Report) -> Finding | None:
 
 
 def _preferred(report: Report) -> Finding | None:
-    if not report.preferred.duplicates:
+    count = report.preferred
+    if not count:
         return None
-    count = report.preferred.duplicates
     if not report.settings.get("DEDUP_PREFER"):
-        return Finding("cleaner", (count,), 'DEDUP_PREFER = ["clean-url"]', "preferred")
+        return Finding("cleaner", (count,), 'DEDUP_PREFER = ["clean-url"]', "groups")
     is_set = report.settings.get("DEDUP_DUPLICATES")
     setting = "" if is_set else 'DEDUP_DUPLICATES = "dropped.jsonl"'
-    return Finding("preferred", (count,), setting, "preferred")
+    return Finding("preferred", (count,), setting, "groups")
 
 
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _alarm,
     _items,
-    _other_titles,
     _one_text,
     _no_valley,
     _weak,

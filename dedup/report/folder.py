@@ -10,7 +10,6 @@ from dedup.atomic_file import replacing
 from dedup.report.events import Copy
 from dedup.report.report import Report
 
-_NOT_ASCII = re.compile(r"[^\n -~]+")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -22,8 +21,6 @@ def write_json(report: Report, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     started = report.started.replace("+00:00", "Z").replace(":", "")
     site = _NOT_IN_NAMES.sub("_", site_of(report))[:50]
-    text = json.dumps(report, ensure_ascii=False, indent=1)
-    text = _NOT_ASCII.sub(lambda match: "".join(map(_escape, match[0])), text)
     for number in count(1):
         suffix = f"-{number}" if number > 1 else ""
         path = folder / f"{site}-{started}{suffix}.json"
@@ -33,7 +30,7 @@ def write_json(report: Report, folder: Path) -> Path:
             continue
         try:
             with file:
-                file.write(text)
+                json.dump(report, file, indent=1)
         except BaseException:  # half a file is worse than none
             path.unlink(missing_ok=True)
             raise
@@ -59,8 +56,3 @@ def site_of(report: Report) -> str:
         if host.name.strip(".") and 2 * host.pages >= judged:
             return str(host.name)
     return str(report.spider)
-
-
-def _escape(character: str) -> str:
-    """Return *character*, escaped if a terminal might obey it, or it cannot be encoded."""
-    return character if character.isprintable() else json.dumps(character)[1:-1]

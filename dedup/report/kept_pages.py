@@ -98,7 +98,6 @@ class KeptPages:
         return counts if all(counts.values()) else None
 
     def _by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
-        """Return those pages that are long enough to be near others."""
         by_scope: dict[str, list[PageRecord]] = defaultdict(list)
         for record in self._sample:
             if not rule.is_short(record):

@@ -69,14 +69,18 @@ class Losses:
 
         By the keys of a report's ``dropped_text``, but for ``is_stored``.
         """
+
+        def read(written: bytes) -> Sequences:
+            return Sequences.from_bytes(written).thinned(self.halvings)
+
         sample, pages, unknown = LostTextSample(self._most), 0, 0
         for (stored,) in events.query(_STORED):
             if stored:
-                sample.add_kept(self._read(stored))
+                sample.add_kept(read(stored))
         for url, original, dropped, is_known in events.query(_DROPPED, self._has_past):
             if dropped and is_known:
                 pages += 1
-                sample.add_dropped(self._read(dropped), url, original)
+                sample.add_dropped(read(dropped), url, original)
             elif dropped:
                 unknown += 1
         text = sample.result()
@@ -96,6 +100,3 @@ class Losses:
                 for drop in sample.lossiest(_PAGES_NAMED)
             ],
         }
-
-    def _read(self, written: bytes) -> Sequences:
-        return Sequences.from_bytes(written).thinned(self.halvings)

@@ -7,9 +7,9 @@ from typing import Any
 
 _NEEDED = ("spider", "started", "seconds", "settings", "pages", "items", "groups", "largest_groups")
 # What the reports of older versions lack.
-_LATER = {
+_LATER: dict[str, Any] = {
     "dropped_text": None, "objections": {}, "weak": {}, "item_differences": None,
-    "preferred": {"duplicates": 0, "first": []}, "titles": None, "chinese_scripts": None,
+    "preferred": 0, "chinese_scripts": None,
     "saved_requests": None,
 }  # fmt: skip
 

@@ -252,7 +252,6 @@ class Summary:
 
 
 def _content_of(verdict: Verdict, page: Page | None, scope: str, min_tokens: int) -> Content | None:
-    """Return the content of a page, ``None`` if it was not compared."""
     if verdict.kind is Kind.SKIPPED or page is None or page.record.digest is None:
         return None
     if (evidence := page.evidence) and evidence.weakness:

@@ -42,7 +42,7 @@ def _page_rows(report: Report) -> Rows:
         yield "  skipped (kept)", f"{_share(skipped, total)}: {_reasons(pages.skipped)}"
     if alike := sum(report.objections.values()):
         yield "  new, though alike", f"{_share(alike, total)}: {_reasons(report.objections)}"
-    if better := report.preferred.duplicates:
+    if better := report.preferred:
         yield "  not preferred", f"{_share(better, total)} with better URLs than is stored"
     items = report["items"]
     others = (f"{items[name]:,} {name}" for name in ("marked", "unknown") if items[name])

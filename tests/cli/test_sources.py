@@ -59,7 +59,7 @@ def test_a_page_is_fetched_where_it_has_moved_to():
         (Answer(b"", 404), "responds with status 404"),
         (Answer(b"", 301, headers={"Location": "/page"}), "too many redirects"),
         (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "cannot be fetched"),
-        (Answer(b"%PDF", content_type="application/pdf"), "is not HTML but application/pdf"),
+        (Answer(b"%PDF\x00", content_type="application/pdf"), "is not text: it has NUL"),
         (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
     ],
 )

@@ -90,16 +90,6 @@ FOUND = {
             {"item_differences": differences(99, 4)},
         ],
     ),
-    "other_titles": (
-        {"titles": {"compared": 100, "different": 20}},
-        "",
-        "groups",
-        [
-            {"titles": {"compared": 100, "different": 4}},
-            {"titles": {"compared": 9, "different": 4}},
-            {"titles": None},
-        ],
-    ),
     "one_text": (
         group(60, *["exact-duplicate"] * 20),
         "",
@@ -146,19 +136,19 @@ FOUND = {
         [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
     ),
     "cleaner": (
-        {"preferred": {"duplicates": 2, "first": [{"original": HOSTILE, "url": "http://a/"}]}},
+        {"preferred": 2},
         'DEDUP_PREFER = ["clean-url"]',
-        "preferred",
-        [{"preferred": {"duplicates": 0, "first": []}}],
+        "groups",
+        [{"preferred": 0}],
     ),
     "preferred": (
         {
             "settings": {"DEDUP_PREFER": ["clean-url"]},
-            "preferred": {"duplicates": 2, "first": [{"original": HOSTILE, "url": "http://a/"}]},
+            "preferred": 2,
         },
         'DEDUP_DUPLICATES = "dropped.jsonl"',
-        "preferred",
-        [{"preferred": {"duplicates": 0, "first": []}}],
+        "groups",
+        [{"preferred": 0}],
     ),
     "waiting": (
         waiting(1.5),

@@ -71,11 +71,11 @@ def test_it_is_read_back_from_its_json():
 def test_one_of_an_older_version_is_read_and_shown():
     old = json.loads(EXAMPLE)
     for key in (
-        "dropped_text", "weak", "chinese_scripts", "titles", "preferred",
+        "dropped_text", "weak", "chinese_scripts", "preferred",
     ):  # fmt: skip
         del old[key]
     report = Report.from_json(old)
-    assert (report.dropped_text, report.titles, report.weak) == (None, None, {})
+    assert (report.dropped_text, report.preferred, report.weak) == (None, 0, {})
     as_html(report, no_text, ())
 
 
