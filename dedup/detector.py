@@ -1,6 +1,6 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -303,33 +303,6 @@ class Detector:
             return (await self.store.pages([number]))[number].key
         except LedgerError:
             return self.store.key(number)
-
-    def near_misses(
-        self, records: Sequence[PageRecord], scope: str
-    ) -> Iterator[tuple[str, float, Objection | None] | None]:
-        """Yield for each record the nearest kept page in *scope* that is just no match, if any.
-
-        Its key and distance, up to the method's `near_miss_distance`, and what would speak against
-        a drop if it were within the threshold. What is found beyond the threshold depends on the
-        index: all with fingerprints, else a part.
-        """
-        for record, match in zip(records, self._beyond(records, scope), strict=True):
-            if match is None:
-                yield None
-            else:
-                objection = self._view.objection_to(record, match.page)
-                yield self.store.key(match.page), match.distance, objection
-
-    async def fetch_near_misses(self, records: Sequence[PageRecord], scope: str) -> None:
-        """Have the keys at hand that `near_misses` gives.
-
-        Raises StoreDownError if a shared store cannot be asked now.
-        """
-        if self.store.is_shared:
-            await self.store.pages({match.page for match in self._beyond(records, scope) if match})
-
-    def _beyond(self, records: Sequence[PageRecord], scope: str) -> Iterator[Match | None]:
-        return self._view.nearest_beyond(records, scope, self.method.near_miss_distance)
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""

@@ -177,15 +177,10 @@ class Stored(NamedTuple):
 
 
 class StoredBatch(NamedTuple):
-    """Stored pages by number, one or more, and the numbers of pages that count no more by now."""
+    """Stored pages, and the numbers of pages that came before, and count no more by now."""
 
     pages: Sequence[Stored]
     replaced: Sequence[int] = ()
-
-    @property
-    def last(self) -> int:
-        """The number of the last page."""
-        return self.pages[-1].number
 
 
 def keys_of(item: bytes) -> frozenset[bytes]:

@@ -8,8 +8,8 @@ from time import monotonic
 from typing import Any
 
 from dedup.detector import Detector
-from dedup.evidence import Objection
 from dedup.extraction import language_of_text
+from dedup.index.base import Match
 from dedup.record import PageRecord
 from dedup.report.texts import TextStore, priority
 from dedup.rule import Rule
@@ -45,15 +45,14 @@ class KeptPages:
         return [record for *_, record in sorted(self._heap, reverse=True)]
 
     async def fetch_near_misses(self, detector: Detector) -> None:
-        """Have *detector* know what `near_misses` asks it; waits only if its store does.
+        """Have the store of *detector* at hand what `near_misses` asks it; waits only if that does.
 
-        Raises LedgerError if that cannot be asked: the report has other words for the pages.
+        Raises LedgerError if it cannot be asked: the report has other words for the pages.
         """
-        deadline = monotonic() + _SECONDS
-        for scope, records in self._by_scope(detector.rule).items():
-            if monotonic() > deadline:
-                break
-            await detector.fetch_near_misses(records, scope)
+        if detector.store.is_shared:
+            await detector.store.pages(
+                {match.page for _, match in self._nearest(detector) if match}
+            )
 
     def near_misses(self, detector: Detector, threshold: object) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
@@ -63,10 +62,11 @@ class KeptPages:
         """
         pairs: dict[frozenset[str], dict[str, Any]] = {}
         compared, distances = 0, Counter[float]()
-        for record, match in self._neighbours(detector):
+        for record, match in self._nearest(detector):
             compared += 1
             if match:
-                other, distance, objection = match
+                other, distance = detector.store.key(match.page), match.distance
+                objection = detector.follower.view.objection_to(record, match.page)
                 distances[math.ceil(100 * distance) / 100] += 1
                 miss = {"url": record.key, "other": other, "distance": round(distance, 4)}
                 pairs.setdefault(frozenset((record.key, other)), {**miss, "objection": objection})
@@ -104,12 +104,15 @@ class KeptPages:
                 by_scope[record.scope].append(record)
         return by_scope
 
-    def _neighbours(
-        self, detector: Detector
-    ) -> Iterator[tuple[PageRecord, tuple[str, float, Objection | None] | None]]:
-        deadline = monotonic() + _SECONDS
+    def _nearest(self, detector: Detector) -> Iterator[tuple[PageRecord, Match | None]]:
+        """Yield the pages with the nearest stored one of their scope that is just no match.
+
+        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
+        """
+        deadline, within = monotonic() + _SECONDS, detector.method.near_miss_distance
         for scope, records in self._by_scope(detector.rule).items():
-            for pair in zip(records, detector.near_misses(records, scope), strict=True):
+            matches = detector.follower.view.nearest_beyond(records, scope, within)
+            for pair in zip(records, matches, strict=True):
                 yield pair
                 if monotonic() > deadline:
                     return

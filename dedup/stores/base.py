@@ -193,7 +193,7 @@ class Store(ABC):
         """
 
     async def stored(self) -> AsyncGenerator[StoredBatch, None]:
-        """Yield the pages that are stored, in pieces, in the order of their numbers.
+        """Yield the pages that are stored, in pieces.
 
         Raises LedgerError if they cannot be read.
         """

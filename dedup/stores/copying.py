@@ -40,13 +40,6 @@ async def copy_to_ledger(log: ServerLog, path: Path) -> None:
         new.lay_out(file, found.identity)
         with file:
             await _copy(log, file)
-        now = await log.open()
-        if now is None or now.identity != found.identity:
-            raise _reset_error(log)
-
-
-def _reset_error(log: ServerLog) -> HistoryChangedError:
-    return HistoryChangedError(f"{log.name} was reset while it was read: try it again")
 
 
 async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
@@ -62,7 +55,7 @@ async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
     crawls = await log.crawls()
     # The first five values: how they began.
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
-        raise _reset_error(log)
+        raise HistoryChangedError(f"{log.name} was reset while it was read: try it again")
     for row in crawls:
         job = row.job and tables.storable(row.job)
         crawl = tables.insert_crawl(

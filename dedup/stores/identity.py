@@ -24,12 +24,7 @@ def check_identity(
     """
     if stored == identity:
         return
-    names = sorted({*stored, *identity})
-    if stored.get("method") != identity.get("method"):  # its arguments are others anyway
-        names = [
-            name for name in names if name in ("method", "secret", "simplify_chinese", *OTHERS)
-        ]
-    told = "; ".join(differences(stored, identity, names))
+    told = "; ".join(differences(stored, identity, sorted({*stored, *identity})))
     ways = (
         "Its job goes on: use the settings that it began with, or remove its JOBDIR"
         if is_resumed

@@ -1,7 +1,7 @@
 """What a process reads of a log from its start, and knows of pages beside what it compares."""
 
 from array import array
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import numpy as np
 import xxhash
@@ -9,10 +9,10 @@ import xxhash
 from dedup.index.key_table import KeyTable
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, Stored, StoredBatch
 from dedup.stores.entries import Entry
-from dedup.stores.log import MOST_ENTRIES
 from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
+_LEARNED_AT_ONCE = 1_000
 
 
 class KnownPages:
@@ -31,6 +31,8 @@ class KnownPages:
         # By a hash of its URL, the places of a page, where its number and its run are.
         self._places = KeyTable()
         self._numbers, self._runs = array("I"), array("I")
+        # Of the last ones, which are not in the table yet: to add many at once takes less time.
+        self._hashes = array("Q")
         # Pages of these that do not count any more.
         self._replaced: set[int] = set()
         self._records: dict[int, PageRecord] = {}
@@ -43,15 +45,21 @@ class KnownPages:
         """Have *run* be the own one, from *position* on."""
         self._run, self._position, self.version = run, position, object()
 
-    def learn_urls(self, pages: Sequence[tuple[str, int, int]]) -> None:
-        """Have *pages*, one or more, found: by keys, with numbers and the runs that met them."""
-        urls, numbers, runs = zip(*pages, strict=True)
-        places = np.arange(len(urls)) + len(self._numbers)
-        self._places.add(np.array(list(map(_hash, urls)), np.uint64), places)
-        self._numbers.extend(numbers)
-        self._runs.extend(runs)
-        if any(self._is_earlier(number, run) for _, number, run in pages):
+    def learn(self, key: str, number: int, run: int) -> None:
+        """Have page *number* found by *key*, under which *run* has met it."""
+        self._hashes.append(xxhash.xxh3_64_intdigest(to_utf8(key)))
+        self._numbers.append(number)
+        self._runs.append(run)
+        if len(self._hashes) == _LEARNED_AT_ONCE:
+            self._learn_rest()
+        if self._is_earlier(number, run):
             self.version = object()
+
+    def _learn_rest(self) -> None:
+        if self._hashes:
+            places = np.arange(len(self._numbers))[-len(self._hashes) :]
+            self._places.add(np.array(self._hashes), places)
+            self._hashes = array("Q")
 
     def _is_earlier(self, number: int, run: int) -> bool:
         # By the number, which is the position of the claim: what was committed only after the
@@ -61,7 +69,7 @@ class KnownPages:
     def prefer(self, key: str, number: int, run: int) -> None:
         """Have *key*, under which *run* has met page *number*, be the better one."""
         self.preferred[number] = key
-        self.learn_urls([(key, number, run)])
+        self.learn(key, number, run)
 
     def replace(self, numbers: Iterable[int]) -> None:
         """Have the pages *numbers* not count any more."""
@@ -74,8 +82,10 @@ class KnownPages:
 
         *fetch* returns records by number.
         """
+        self._learn_rest()
         # Maybe those of other URLs, too.
-        _, places = self._places.find(np.array([_hash(key)], np.uint64))
+        hashed = xxhash.xxh3_64_intdigest(to_utf8(key))
+        _, places = self._places.find(np.array([hashed], np.uint64))
         found = [(self._numbers[place], self._runs[place]) for place in sorted(places.tolist())]
         numbers = dict.fromkeys(number for number, run in found if self._is_earlier(number, run))
         counting = [number for number in numbers if number not in self._replaced]
@@ -102,89 +112,46 @@ class KnownPages:
         return self._places.nbytes + 8 * len(self._numbers) + 500 * len(self._records)
 
 
-def _hash(url: str) -> int:
-    return xxhash.xxh3_64_intdigest(to_utf8(url))
-
-
-class Replay:
-    """Follows a log from its start; pages are given on by number, when those before are known."""
+class Tail:
+    """What a process follows of a log: which claims are open, and what is known of stored pages."""
 
     def __init__(self, pages: KnownPages, stored_since: float = 0.0) -> None:
         """Create it; *pages* learns what is there, unless that was stored before *stored_since*."""
         self.pages = pages
-        self.last_entry: Entry | None = None
-        self._stored_since = stored_since
-        self._last_given = 0
-        # In the order of their numbers.
-        self._claims: dict[int, Entry] = {}
-        # Of these, those whose pages are stored, and not given on yet; the others are open.
-        self._stored: dict[int, Committed] = {}
-        self._replaced: list[int] = []
-
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Have *entries* happen."""
-        for entry in entries:
-            self.last_entry = entry
-            match entry.event:
-                case Claimed():
-                    self._claims[entry.position] = entry
-                case Committed(number) as event:
-                    if self._is_open(number):
-                        self._commit(event, entry.at)
-                case Released(number):
-                    if self._is_open(number):
-                        del self._claims[number]
-                case Preferred(number, key):
-                    self.pages.prefer(key, number, entry.run)
-
-    def _is_open(self, number: int) -> bool:
-        return number in self._claims and number not in self._stored
-
-    def _commit(self, event: Committed, at: float) -> None:
-        for old in event.replaces:
-            if self._stored.pop(old, None):
-                del self._claims[old]
-            elif old <= self._last_given:
-                self._replaced.append(old)
-        if at >= self._stored_since:
-            self._stored[event.number] = event
-        else:
-            del self._claims[event.number]
-
-    @property
-    def open(self) -> dict[int, Entry]:
+        self.open: dict[int, Entry] = {}
         """The claims that are open, by number."""
-        return {
-            number: claim for number, claim in self._claims.items() if number not in self._stored
-        }
+        self._stored_since = stored_since
 
-    def take(self, *, is_end: bool = False) -> StoredBatch | None:
-        """Return pages that were not given on yet, and with them, what they replace.
+    def follow(self, entry: Entry) -> Entry | None:
+        """Have *entry* happen, and return the claim that it makes or ends.
 
-        Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
+        ``None`` if it does neither, or tells that a page was stored too long ago.
         """
-        numbers: list[int] = []
-        for number in self._claims:
-            if number in self._stored:
-                numbers.append(number)
-            elif not is_end:
-                break
-            if len(numbers) == MOST_ENTRIES:
-                break
-        if not numbers:
-            return None
-        claims = [self._claims.pop(number) for number in numbers]
-        pages = []
-        for number, claim in zip(numbers, claims, strict=True):
-            items = self._stored.pop(number).packed_items(claim.record)
-            pages.append(Stored(number, claim.record, items))
-        replaced, self._replaced = self._replaced, []
-        self.pages.replace(replaced)
-        self.pages.learn_urls(
-            [
-                (claim.record.key, number, claim.run)
-                for number, claim in zip(numbers, claims, strict=True)
-            ]
-        )
-        self._last_given = numbers[-1]
-        return StoredBatch(pages, replaced)
+        match entry.event:
+            case Claimed():
+                self.open[entry.position] = entry
+                return entry
+            case Committed(number, _, replaces):
+                claim = self.open.pop(number, None)
+                if claim is None or entry.at < self._stored_since:
+                    return None
+                self.pages.replace(replaces)
+                self.pages.learn(claim.record.key, number, claim.run)
+                return claim
+            case Released(number):
+                return self.open.pop(number, None)
+            case Preferred(number, key):
+                self.pages.prefer(key, number, entry.run)
+                return None
+
+    def read(self, entries: Iterable[Entry]) -> StoredBatch | None:
+        """Have *entries* happen, and return the pages that are stored by them, ``None`` if none."""
+        stored: dict[int, Stored] = {}
+        replaced: list[int] = []
+        for entry in entries:
+            claim, event = self.follow(entry), entry.event
+            if claim and isinstance(event, Committed):
+                replaced += (old for old in event.replaces if stored.pop(old, None) is None)
+                items = event.packed_items(claim.record)
+                stored[event.number] = Stored(event.number, claim.record, items)
+        return StoredBatch(list(stored.values()), replaced) if stored else None

@@ -14,7 +14,6 @@ from dedup.record import (
     Event,
     Lost,
     PageRecord,
-    Preferred,
     Released,
     Stored,
     StoredBatch,
@@ -28,8 +27,7 @@ from dedup.stores.base import (
 )
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
-from dedup.stores.known_pages import KnownPages, Replay
-from dedup.stores.ledger_file import LedgerError
+from dedup.stores.known_pages import KnownPages, Tail
 from dedup.stores.log import Answer, Log, Member, Request
 from dedup.units import SECONDS_OF_A_DAY
 
@@ -74,8 +72,7 @@ class SharedStore(Store):
         self._up_since = math.inf
         self._has_to_read = False
         self._serial = self._turn = 0
-        self._replay = Replay(KnownPages(0, 0))
-        self._start_after(self._replay)
+        self._start_after(Tail(KnownPages(0, 0)), None)
 
     # Taking part.
 
@@ -101,7 +98,7 @@ class SharedStore(Store):
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
-        self._known.begin_run(self.run, self._began_at)
+        self._tail.pages.begin_run(self.run, self._began_at)
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -122,42 +119,34 @@ class SharedStore(Store):
     async def stored(self) -> AsyncGenerator[StoredBatch, None]:
         if self._reset:
             return
-        self._has_to_read = True
-        self._replay = replay = Replay(KnownPages(self.run, self._began_at), self._stored_since)
-        try:
-            with self._noting_outage():
-                async for entries in self._log.snapshot(self._stored_since):
-                    replay.add(entries)
-                    while pages := replay.take():
-                        yield pages
-            while pages := replay.take(is_end=True):
-                yield pages
-        except (ValueError, OverflowError) as error:
-            if isinstance(error, LedgerError):
-                raise
-            raise self.damage_error(error) from error
+        self._has_to_read, last = True, None
+        tail = Tail(KnownPages(self.run, self._began_at), self._stored_since)
+        with self._noting_outage():
+            async for entries in self._log.snapshot(self._stored_since):
+                if pages := tail.read(entries):
+                    yield pages
+                last = entries[-1]
         # All of what was read, and nothing else: the numbers of another history say nothing.
         self._has_to_read = self.is_down = False
-        self._start_after(replay)
+        self._start_after(tail, last)
         self._news, self._news_under_way = News(), News()
 
-    def _start_after(self, replay: Replay) -> None:
-        """Go on after what *replay* has read, and forget all else."""
-        self._known = replay.pages
-        self._preferred = replay.pages.preferred
+    def _start_after(self, tail: Tail, last: Entry | None) -> None:
+        """Go on with what *tail* has read, up to the *last* entry, and forget all else."""
+        # The open claims are those of others.
+        self._tail = tail
+        self._preferred = tail.pages.preferred
         # The last one that was followed.
-        self._last_entry = replay.last_entry
+        self._last_entry = last
         # Own open claims that somebody wants, by number, with their serials.
         self._own: dict[int, tuple[int, Claimed]] = {}
         # Those that nobody wants any more: told with the next exchange.
         self._releases: dict[int, int] = {}
-        self._others: dict[int, Entry] = {}
         self._unseen: list[Event] = []
-        for number, entry in replay.open.items():
+        for number, entry in list(tail.open.items()):
             if entry.owner == self._owner:  # from before the history changed
-                self._releases[number] = entry.serial
+                self._releases[number] = tail.open.pop(number).serial
             else:
-                self._others[number] = entry
                 self._unseen.append(entry.event)
 
     # The log.
@@ -219,17 +208,15 @@ class SharedStore(Store):
             self._releases.pop(number, None)
         events, self._unseen = self._unseen, []
         made: list[Claimed] = []
-        met: list[tuple[str, int, int]] = []
         for entry in entries:
             if entry.owner != self._owner:
-                events += self._event_of_other(entry, met)
+                if self._tail.follow(entry):
+                    events.append(entry.event)
             elif isinstance(entry.event, Claimed) and entry.serial in serials:
                 self._own[entry.position] = entry.serial, entry.event
                 made.append(entry.event)
             else:
                 events += self._own_event(entry)
-        if met:
-            self._known.learn_urls(met)
         events += self._end(commits, answer.lost)
         if len(made) != len(claims):
             raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
@@ -268,25 +255,6 @@ class SharedStore(Store):
                     return [Lost(self._own.pop(number)[1])]
         return []
 
-    def _event_of_other(self, entry: Entry, met: list[tuple[str, int, int]]) -> list[Event]:
-        """Return what the view does not know of an *entry*; add stored pages to *met*."""
-        match entry.event:
-            case Claimed():
-                self._others[entry.position] = entry
-            case Committed(number, _, replaces):
-                claim = self._others.pop(number, None)
-                if claim is None:
-                    return []
-                self._known.replace(replaces)
-                met.append((claim.record.key, number, claim.run))
-            case Released(number):
-                if self._others.pop(number, None) is None:
-                    return []
-            case Preferred(number, key):
-                self._known.prefer(key, number, entry.run)
-                return []
-        return [entry.event]
-
     def _end(self, commits: Iterable[tuple[int, Committed]], lost: Sequence[int]) -> list[Lost]:
         """Take note that the log has own *commits*, with serials, but for those *lost*."""
         events, serials = [], set(lost)
@@ -301,7 +269,7 @@ class SharedStore(Store):
     def _note_published(self, event: Committed) -> None:
         """Take note that the log has the commit *event* of an own page."""
         del self._own[event.number]
-        self._known.replace(event.replaces)
+        self._tail.pages.replace(event.replaces)
 
     def is_own(self, number: int) -> bool:
         return number in self._own
@@ -326,7 +294,7 @@ class SharedStore(Store):
     # Looking up.
 
     async def expire(self, numbers: Iterable[int]) -> None:
-        entries = [self._others[number] for number in numbers if number in self._others]
+        entries = [self._tail.open[number] for number in numbers if number in self._tail.open]
         claims = [(entry.position, entry.owner, entry.serial) for entry in entries]
         # After an outage, others may not have been able to renew their leases.
         if claims and monotonic() - self._up_since >= self._log.lease:
@@ -339,7 +307,7 @@ class SharedStore(Store):
                 raise StoreDownError(f"{self.name} cannot be reached")
             with self._noting_outage():
                 fetched = await self._log.pages(missing)
-            self._known.keep(fetched)
+            self._tail.pages.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
         return {number: record or PageRecord(self.key(number)) for number, record in found.items()}
 
@@ -350,24 +318,24 @@ class SharedStore(Store):
     def _at_hand(self, number: int) -> PageRecord | None:
         if number in self._own:
             return self._own[number][1].record
-        return self._others[number].record if number in self._others else self._known.record(number)
+        claim = self._tail.open.get(number)
+        return claim.record if claim else self._tail.pages.record(number)
 
     async def earlier(self, key: str) -> list[Stored]:
-        return await self._known.earlier(key, self.pages)
+        return await self._tail.pages.earlier(key, self.pages)
 
     @property
     def version_of_earlier(self) -> object:
-        return self._known.version
+        return self._tail.pages.version
 
     @property
     def last(self) -> int:
-        last = self._last_entry or self._replay.last_entry
-        return last.position if last else 0
+        return self._last_entry.position if self._last_entry else 0
 
     @property
     def nbytes(self) -> int:
-        claims = len(self._own) + len(self._others)
-        return self._known.nbytes + 500 * claims + 200 * len(self._news.duplicates)
+        claims = len(self._own) + len(self._tail.open)
+        return self._tail.pages.nbytes + 500 * claims + 200 * len(self._news.duplicates)
 
 
 def _is_same(entry: Entry, other: Entry) -> bool:

@@ -153,10 +153,9 @@ class SqliteStore(Store):
         del self._claimed[number]  # nobody else knows of it
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return {
-            number: self._claimed.get(number) or tables.page(self._reader, number)
-            for number in numbers
-        }
+        found = {number: self._claimed.get(number) for number in numbers}
+        stored = tables.pages(self._reader, (n for n, record in found.items() if record is None))
+        return stored | {number: record for number, record in found.items() if record}
 
     async def earlier(self, key: str) -> list[Stored]:
         return tables.pages_of_key(self._reader, key, self.run, self._expired)

@@ -16,7 +16,6 @@ NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
 EVENTS_BETWEEN_PRUNES = 1_000
 _ROWS_AT_ONCE = 1_000
-_LISTED = "(SELECT value FROM json_each(?))"
 
 
 # Writing.
@@ -47,7 +46,7 @@ def open_claims(
     file: sqlite3.Connection, owner: bytes, numbers: Iterable[int]
 ) -> dict[tuple[int, int], Entry]:
     """Return the open claims of *owner* among *numbers*, by number and serial."""
-    query = f"SELECT id, serial, entry FROM claims WHERE id IN {_LISTED} AND owner = ?"
+    query = f"SELECT id, serial, entry FROM claims WHERE id IN {tables.LISTED} AND owner = ?"
     rows = file.execute(query, (json.dumps(list(numbers)), owner))
     return {(number, serial): entry_of(number, data) for number, serial, data in rows}
 
@@ -174,12 +173,11 @@ def _entries_of_page(
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
     """Return the records of pages and claims by their *numbers*, of those that are there."""
-    wanted = (json.dumps(list(numbers)),)
-    query = f"SELECT id, {tables.RECORD} FROM pages WHERE id IN {_LISTED}"
-    found = {number: PageRecord(*values) for number, *values in file.execute(query, wanted)}
-    query = f"SELECT id, entry FROM claims WHERE id IN {_LISTED}"
-    claims = file.execute(query, wanted)
-    return found | {number: entry_of(number, data).record for number, data in claims}
+    wanted = list(numbers)
+    query = f"SELECT id, entry FROM claims WHERE id IN {tables.LISTED}"
+    claims = file.execute(query, (json.dumps(wanted),))
+    found = {number: entry_of(number, data).record for number, data in claims}
+    return found | tables.pages(file, wanted)
 
 
 def entry_of(position: int, data: Any) -> Entry:

@@ -14,6 +14,7 @@ from dedup.stores.base import Commit, DuplicateNote, Leaf, News, Texts, UrlRule
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
+LISTED = "(SELECT value FROM json_each(?))"
 RECORD = "url, scope, tokens, digest, sketch, evidence"
 """The columns of a `PageRecord` that a page has."""
 # What was stored before a crawl: by other runs, and by others of its own run until it began.
@@ -170,12 +171,11 @@ def note_preferred(file: sqlite3.Connection, keys: Mapping[int, str]) -> None:
     )
 
 
-def page(file: sqlite3.Connection, number: int) -> PageRecord:
-    """Return the record of page *number*; raises sqlite3.DatabaseError if there is none."""
-    row = file.execute(f"SELECT {RECORD} FROM pages WHERE id = ?", (number,)).fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError(f"there is no page {number}")
-    return PageRecord(*row)
+def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
+    """Return the records of pages by their *numbers*, of those that are there."""
+    query = f"SELECT id, {RECORD} FROM pages WHERE id IN {LISTED}"
+    rows = file.execute(query, (json.dumps(list(numbers)),))
+    return {number: PageRecord(*values) for number, *values in rows}
 
 
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:

@@ -57,6 +57,9 @@ class PageTable:
         if place is not None:
             del self._numbers[place], self._starts[place], self._sizes[place]
 
+    def __contains__(self, number: int) -> bool:
+        return self._place(number) is not None
+
     def is_open(self, number: int) -> bool:
         """Return whether page *number* is still being stored."""
         return number in self._claims

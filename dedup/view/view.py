@@ -168,9 +168,8 @@ class View:
         for item in claim.items:
             if item != claim.record.item:
                 self._equal.add_item(claim.record._replace(item=item), claim.number)
-        replaced = set(claim.replaces) - self._ended
-        self._ended |= replaced
-        self._count += 1 - len(replaced)
+        self._count += 1
+        self._end(claim.replaces)
         claim.end(is_stored=True)
 
     def release(self, claim: Claim) -> None:
@@ -196,11 +195,16 @@ class View:
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
 
+    def _end(self, numbers: Iterable[int]) -> None:
+        """Have stored pages count no more, those that are known."""
+        ended = {number for number in numbers if number in self._pages} - self._ended
+        self._ended |= ended
+        self._count -= len(ended)
+
     def load(self, stored: StoredBatch) -> None:
         """Take over stored pages; raises ValueError if a sketch is none of the method's."""
-        replaced = set(stored.replaced) - self._ended
-        self._ended |= replaced
-        self._count += len(stored.pages) - len(replaced)
+        self._count += len(stored.pages)
+        self._end(stored.replaced)
         self._equal.load(stored.pages)
         sketches: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
         for number, record, items in stored.pages:

@@ -222,14 +222,6 @@ async def test_strangers_are_refused_and_change_nothing(place):
     assert await place.log().open() == Found(IDENTITY, True)
 
 
-async def test_who_joins_once_more_since_no_answer_came_has_its_place_among_the_crawls(place):
-    first, second = await joined(place, job="a job"), await joined(place, job="a job")
-    await first.join(job="a job")
-    await first.leave()
-    assert [row.reason for row in await first.log.crawls()] == ["finished", None]
-    assert (await second.join(job="a job")).is_resumed
-
-
 async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
     killed = await joined(place, SHORT, job="a job")
     await place.server.pass_time(1.5 * SHORT)
@@ -272,39 +264,6 @@ async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketch
 
 
 # Exchanges.
-
-
-async def test_a_request_appends_commits_releases_preferred_keys_and_claims_in_this_order(place):
-    process = await joined(place)
-    claims = await process.claim(*(record(number) for number in range(4)))
-    before = place.server.time()
-    request = process.request(
-        [record(5), record(6)],
-        commits=[
-            (claims[1][1], Committed(2, (b"", b"a value!"))),
-            (claims[0][1], Committed(1, None, (99, 2))),
-        ],
-        releases=[claims[3], claims[2]],
-        preferred={2: "http://b/2", 1: "http://b/1"},
-        seen=4,
-    )
-    answer = await process.log.exchange(request)
-    [old, *new] = answer.entries
-    assert (old.position, old.event) == (4, Claimed(record(3), 4))
-    assert [entry.event for entry in new] == [
-        Committed(2, (b"", b"a value!")), Committed(1, None, (99, 2)), Released(4), Released(3),
-        Preferred(2, "http://b/2"), Preferred(1, "http://b/1"),
-        Claimed(record(5), 11), Claimed(record(6), 12),
-    ]  # fmt: skip
-    assert [entry.position for entry in new] == list(range(5, 13))
-    assert {entry.owner for entry in new} == {process.owner}
-    assert {entry.run for entry in new} == {process.run}
-    ends = [entry.serial for entry in new[:4]]
-    assert ends == [serial for _, serial in (claims[1], claims[0], claims[3], claims[2])]
-    assert [entry.serial for entry in new[6:]] == [serial for serial, _ in request.claims]
-    assert all(before - 60 < entry.at < before + 60 for entry in new)
-    assert answer.made == [11, 12]
-    assert answer.lost == []
 
 
 async def test_times_are_those_of_the_server(place):

@@ -119,13 +119,6 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
     assert out.splitlines()[-10].split() == ["11", "http://a/11\ufffd[2J", "[red]"]
 
 
-def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
-    assert main(["report", str(tmp_path / "missing")]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "missing is no file" in err
-
-
 def test_a_page_that_was_met_twice_is_no_duplicate_of_itself(path):
     query(path, "UPDATE matches SET url = 'http://a/0'")
     with LedgerReader(path) as ledger:

@@ -142,18 +142,6 @@ async def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored(ser
     assert committed(server) == ["stored"]
 
 
-async def test_a_claim_that_gave_way_is_released_for_others_too(server):
-    """Else they would wait for it."""
-    first, second, third = [await begun(server) for _ in range(3)]
-    await first.reserve(NEAR, "a")
-    gave_way = await second.reserve(NEARER, "b")
-    assert gave_way.claim.record.key == "a"
-    assert second.store.has_news
-    await second.publish()
-    await third.follow()
-    assert len(third.detector._view._claims) == 1
-
-
 A_VALUE, ANOTHER = b"a value!", b"another!"
 
 

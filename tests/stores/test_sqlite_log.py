@@ -445,17 +445,6 @@ async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
     crawl_alone(shared.path, record(1))  # nobody shares the file any more
 
 
-@pytest.mark.parametrize("content", [b"", b"something else" * 1000])
-async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, content):
-    shared.path.write_bytes(content)
-    for log in (shared.log(), shared.log()):
-        for step in (log.open(), log.join(Member(bytes(8), "test"), IDENTITY, reset=True)):
-            with pytest.raises(LedgerError, match=r"damaged|not a ledger") as raised:
-                await step
-            assert not isinstance(raised.value, StoreDownError)
-    assert shared.path.read_bytes() == content
-
-
 @pytest.mark.parametrize(
     "damage",
     [
