@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from dedup.text import printable
 
-# Words, each after the white space before it. Chinese has no spaces: each character is a word.
-_WORDS = re.compile(r"(\s*)([\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+)")
+# Chinese has no spaces: each character is compared as a word.
+_WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+")
 _MOST_WORDS = 4000
 _LONGEST_WORD = 2000
 _MOST_EQUAL_WORDS = 300_000
@@ -52,8 +52,13 @@ def word_diff(first: str, second: str, *, context: int = 8) -> Iterator[Part]:
 
 def _words(text: str) -> list[str]:
     """Return the first words, each after a blank if there is white space before it."""
-    found = islice(_WORDS.finditer(text.lstrip()), _MOST_WORDS)
-    return [" " * bool(match[1]) + printable(match[2], _LONGEST_WORD) for match in found]
+    text = text.lstrip()
+    words = []
+    for match in islice(_WORDS.finditer(text), _MOST_WORDS):
+        # The slice is empty before the first one.
+        blank = " " * text[match.start() - 1 : match.start()].isspace()
+        words.append(blank + printable(match[0], _LONGEST_WORD))
+    return words
 
 
 def _shorten(words: list[str], context: int) -> str:

@@ -2,10 +2,12 @@
 
 While a crawl writes to a local file, but one of JSON lines, an empty file lies beside it: its mark.
 If it lies there when the next crawl begins, the last one did not end, and half an item may be at
-the end of the feed. Half a line of JSON is ended, and readers skip it.
+the end of the feed. Half a line of JSON is ended, and readers skip it; half a record of CSV is
+ended, and is one more record.
 """
 
 import codecs
+import csv
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -17,6 +19,7 @@ from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 
 _BLOCK = 1 << 20
+_LARGEST_FIELD = 1 << 28
 # They write nothing of an item that they cannot export.
 _EXPORTERS_OF_WHOLE_ITEMS = (
     exporters.JsonLinesItemExporter,
@@ -67,23 +70,24 @@ class Feed:
         """Whether its items are safe when it is stored, while other items are in other batches."""
         # In some encodings, more than one byte ends a line.
         line_ends = "\n\n".encode(options["encoding"] or "utf-8")
-        self._has_lines = (
+        has_lines, self._has_records = (
             self._is_local
             and is_plain
             and line_ends.endswith(b"\n\n")
-            and issubclass(slot.exporters[slot.format], exporters.JsonLinesItemExporter)
+            and issubclass(slot.exporters[slot.format], kind)
+            for kind in (exporters.JsonLinesItemExporter, exporters.CsvItemExporter)
         )
-        self._last_line_may_be_open = self._has_lines
-        self._mark = (
-            Path(f"{storage.path}.open") if self._is_local and not self._has_lines else None
-        )
+        self._can_be_ended = has_lines or self._has_records
+        self._mark = Path(f"{storage.path}.open") if self._is_local and not has_lines else None
         self._is_marked = False
-        self._is_torn = (  # by an earlier crawl, and appended to
+        is_torn = (  # by an earlier crawl, and appended to
             self._mark is not None
             and self._mark.exists()
             and storage.write_mode == "ab"
             and has_content(storage.path)
         )
+        self._last_line_may_be_open = has_lines or (self._has_records and is_torn)
+        self._is_torn = is_torn and not self._has_records
         self.has_half_an_item = False
         """Whether this crawl has left half an item at the end, which no reader skips."""
         self._is_spoilt = False
@@ -147,8 +151,10 @@ class Feed:
             is_whole = self._writes_whole_items and not isinstance(error, OSError)
             self._is_spoilt |= not (has_item or is_whole)
         elif self._is_local and not (self._is_flushed() and (has_item or self._has_nothing_more())):
-            self._last_line_may_be_open = self._has_lines
-            self.has_half_an_item = not self._has_lines
+            # A header of CSV is written once.
+            can_be_ended = self._can_be_ended and not (self._has_records and not self._position)
+            self._last_line_may_be_open = can_be_ended
+            self.has_half_an_item = not can_be_ended
         return self._is_spoilt or self.has_half_an_item
 
     def _is_flushed(self) -> bool:
@@ -163,7 +169,7 @@ class Feed:
         return self._position is not None and bool(self._file.tell() == self._position)
 
     def _end_last_line(self) -> None:
-        """End the last line of the open file, if it has no end, as after a kill; raises OSError."""
+        """End the last line or record of the open file, if it has no end; raises OSError."""
         file, path = self.slot.file, self.slot.storage.path  # type: ignore[attr-defined]  # local
         assert file
         self._last_line_may_be_open = False
@@ -173,13 +179,19 @@ class Feed:
             size = readable.seek(0, os.SEEK_END)
             readable.seek(max(0, size - _BLOCK))
             end = readable.read()
-        if torn := _length_of_torn_character(end, self.slot.feed_options["encoding"] or "utf-8"):
+        encoding = self.slot.feed_options["encoding"] or "utf-8"
+        if torn := _length_of_torn_character(end, encoding):
             with suppress(PermissionError):  # it can be appended to only
                 os.ftruncate(file.fileno(), size - torn)
         file.seek(0, os.SEEK_END)
-        if not end.endswith(b"\n"):
-            file.write(b"\n")
-            file.flush()
+        if not self._has_records:
+            file.write(b"" if end.endswith(b"\n") else b"\n")
+        elif size <= _BLOCK and b"\n" not in end:
+            os.ftruncate(file.fileno(), 0)  # half of a header, which is written again
+        else:
+            exporter: Any = self.slot.exporter
+            file.write(_rest_of_record(path, encoding, exporter.csv_writer.dialect, end))
+        file.flush()
 
     def end(self, *, is_stored: bool) -> bool:
         """Tell who waits whether it *is_stored*, as Scrapy says, now that it is closed; return it.
@@ -224,6 +236,33 @@ def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> 
 
 def has_content(path: str) -> bool:
     return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
+def _rest_of_record(path: str, encoding: str, dialect: Any, end: bytes) -> bytes:
+    """Return what has to follow the *end* of a CSV file, so that its last record ends there."""
+    line_end: bytes = dialect.lineterminator.encode()
+    if _is_within_record(path, encoding, dialect):
+        # Within quotes they end there, elsewhere they are part of a field.
+        return f"torn{dialect.quotechar or ''}".encode() + line_end
+    if end.endswith(line_end):
+        return b""
+    return line_end[1:] if end.endswith(line_end[:1]) else line_end
+
+
+def _is_within_record(path: str, encoding: str, dialect: Any) -> bool:
+    """Return whether the last record of a CSV file may go on in what is appended."""
+    limit = csv.field_size_limit(_LARGEST_FIELD)
+    # Others than these convert numbers.
+    quoting: Any = csv.QUOTE_NONE if dialect.quoting == csv.QUOTE_NONE else csv.QUOTE_MINIMAL
+    try:
+        with open(path, encoding=encoding, errors="replace", newline="") as text:
+            for _ in csv.reader(text, dialect, strict=True, quoting=quoting):
+                pass
+    except csv.Error:
+        return True
+    finally:
+        csv.field_size_limit(limit)
+    return False
 
 
 def _length_of_torn_character(end: bytes, encoding: str) -> int:
