@@ -214,21 +214,3 @@ def test_an_item_says_how_much_of_its_page_was_extracted():
     result = crawl_site(teaser, DEDUP_EXTRACTOR=lambda html: TEASER, **options)
     assert [(item["text"], item["coverage"]) for item in result.items] == [(TEASER, None)]
     assert result.counts("weak/") == {}
-
-
-@pytest.mark.slow
-def test_pages_of_which_a_menu_is_extracted_are_counted_by_that_wherever_figures_are(
-    tmp_path: Path,
-):
-    """Whatever their verdict: the copy is dropped, and one body is read once."""
-    site = {f"/{n}": archive(n) for n in range(3)} | {"/copy": archive(2), "/same": archive(2)}
-    result = crawl_site(
-        site, DEDUP_EXTRACTOR=extract_cloud, DEDUP_REPORT=str(tmp_path), DEDUP_FIELDS=FIELDS
-    )
-    assert (len(result.items), len(result.dropped)) == (3, 2)
-    assert {item["coverage"] for item in result.items} == {result.items[0]["coverage"]}
-    assert result.items[0]["coverage"] < 0.2
-    assert result.counts("weak/") == {"links": 5}
-    assert "Of 5 of 5 pages, less than half of the text was extracted" in result.table
-    assert report_in(tmp_path)["weak"] == {"links": 5}
-    assert "less than half was extracted" in html_report_in(tmp_path)

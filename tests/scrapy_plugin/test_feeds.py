@@ -156,11 +156,11 @@ def test_a_filter_that_raises_fails_the_item_and_leaves_it_in_the_feeds_before(t
 
     first, second = tmp_path / "first", tmp_path / "second"
     feeds = {
-        str(first): {"format": "jsonlines"},
+        str(first): {"format": "csv"},
         str(second): {"format": "jsonlines", "item_filter": Raises},
     }
     run(SITE, FEEDS=feeds)
-    assert urls_in(first) == ["/print/a", "/a", "/b"]
+    assert read_csv(first) == ["/print/a", "/a", "/b"]
     assert urls_in(second) == ["/a", "/b"]
 
 

@@ -59,18 +59,6 @@ def parse_script(self: Any, response: Any) -> Iterator[Any]:
     yield json.loads(response.css("#__NEXT_DATA__::text").get())
 
 
-def branches() -> dict[str, str]:
-    return {
-        f"/branch/{n}": page(article(2), title="Branch", footer=f"{n} High Street, 555-{n:04}")
-        for n in range(COUNT)
-    }
-
-
-def parse_branch(self: Any, response: Any) -> Iterator[Any]:
-    street, phone = response.css("footer::text").get().split(", ")
-    yield {"url": response.url, "chain": "Our branch", "street": street, "phone": phone}
-
-
 def products() -> dict[str, str]:
     """The title is that of the shop, the headline that of the product."""
     return {
@@ -121,7 +109,6 @@ async def parse_with_tasks(self: Any, response: Any) -> Any:
 SITES: dict[str, tuple[Callable[[], dict[str, Any]], Any, str]] = {
     "offer": (offers, parse_offer, "price"),
     "app": (in_a_script, parse_script, "name"),
-    "branch": (branches, parse_branch, "phone"),
     "product": (products, parse_product, "name"),
     "list": (lists, parse_rows, "row"),
     "seen": (with_an_api, parse_with_tasks, "score"),
@@ -148,7 +135,7 @@ def test_whatever_an_item_says_is_stored_and_its_copies_are_not(ledger: Any):
     said: set[str] = set()
     with served(site) as url:
         items = crawl_paths(url, *starts, **options).items
-        assert len(said) == 5 * COUNT + 11
+        assert len(said) == 4 * COUNT + 11
         assert {str(item[field]) for item in items for field in fields & item.keys()} == said
         assert crawl_paths(url, *starts, **options).items == []
     mirrored = [path for path in starts if not path.startswith("/seen")]

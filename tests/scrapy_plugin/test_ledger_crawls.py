@@ -1,7 +1,6 @@
 """Crawls that know what earlier ones stored."""
 
 import asyncio
-import datetime
 import gzip
 import json
 import os
@@ -378,26 +377,6 @@ def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
     )
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 1
-
-
-def test_an_exporter_that_fails_takes_nothing_from_other_feeds(site, ledger, tmp_path):
-    """Marshal cannot write a date; the items are large enough not to be buffered."""
-
-    def parse(self: Any, response: Any) -> Any:
-        when = datetime.date.today() if response.url.endswith("/other") else None
-        yield {"url": response.url, "text": "x" * 20_000, "when": when}
-
-    feeds = {
-        str(tmp_path / f"{form}-{overwrite}"): {"format": form, "overwrite": overwrite}
-        for form in ("jsonlines", "marshal")
-        for overwrite in (False, True)
-    }
-    site.crawl(parse=parse, FEEDS=feeds)
-    for feed in tmp_path.glob("jsonlines-*"):
-        assert [json.loads(line)["url"] for line in feed.read_text().splitlines()] == [
-            site.url + path for path in STORED
-        ]
-    assert remembered(ledger) == ["/a", "/short"]
 
 
 @pytest.mark.slow

@@ -433,18 +433,3 @@ def test_what_others_use_is_not_reset(fleet: Fleet):
     assert second["dedup/near_duplicates"] == 1
     messages = [record.getMessage() for record in records]
     assert len([m for m in messages if m.endswith("is not reset: other crawls use it")]) == 1
-
-
-def test_an_upload_that_fails_is_remembered_where_passing_the_pipelines_is_storing(
-    tmp_path: Path, fleet: Fleet
-):
-    """Else it is stored again."""
-    path = tmp_path / "pages.sqlite"
-    feeds = {"ftp://127.0.0.1:1/items.jsonl": {"format": "jsonlines"}}
-    for index, stored in (
-        (str(path), ["/0"]),
-        (str(path), ["/0"]),
-        (f"sqlite:///{path}?commit=passed", ["/0"]),
-        (f"sqlite:///{path}?commit=passed", []),
-    ):
-        assert fleet.crawl("/0", DEDUP_INDEX=index, FEEDS=feeds).stored == stored
