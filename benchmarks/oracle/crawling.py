@@ -19,7 +19,7 @@ from oracle.scenarios import FEEDS, Scenario
 from oracle.site import Key, Server
 
 LONGEST_CRAWL, LONGEST_WAIT = 60, 10
-_REFUSED = re.compile(r"ERROR: (\S+) is not whole: a crawl")
+_REFUSED = re.compile(r"ERROR: (\S+) is not whole: half an item")
 _TORN = re.compile(r"torn\d+-")
 Violations = dict[str, list[str]]
 """What was found, by kind."""

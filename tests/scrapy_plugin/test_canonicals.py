@@ -233,14 +233,6 @@ def test_pages_that_name_each_other_lose_nothing_and_do_not_wait(length):
     assert result.stats["elapsed_time_seconds"] < 10
 
 
-def test_a_page_that_names_the_home_page_as_all_do_does_not_wait():
-    pages = {f"/{number}": naming("/", article(number)) for number in range(10, 20)}
-    result = run({"/": page(OTHER, *pages), **pages}, "/", parse=links_of)
-    assert sorted(result.stored) == ["/", *pages]
-    # A start request is no guard of its URL, for Scrapy.
-    assert result.fetched.count("/") <= 2
-
-
 @pytest.mark.slow
 def test_a_page_does_not_wait_longer_than_the_setting_says():
     site = {**PRINT, **TEA}

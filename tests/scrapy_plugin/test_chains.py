@@ -13,7 +13,7 @@ import scrapy
 from crawls import crawl, crawl_site, spider_over
 from scrapy import Request
 from scrapy.http import JsonRequest
-from texts import article, edited, page
+from texts import article, page
 from web import Answer, served
 
 PRODUCTS = 5
@@ -129,28 +129,6 @@ def test_a_mirror_under_other_paths_is_stored_once_more_if_its_items_name_their_
     result = run(SHOP, moved, attributes=HANDING_ON, JOBDIR=str(tmp_path))
     assert names(result.items) == sorted(EVERY_PRODUCT + MIRRORED)
     assert "scheduler/dequeued/disk" in result.stats
-
-
-def test_items_that_say_nothing_but_their_own_url_are_copies_where_their_pages_are():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield asking(response, self.parse_reviews, cb_kwargs={"product": response})
-
-    def parse_reviews(self: Any, response: Any, product: Any) -> Iterator[Any]:
-        yield {"url": response.url}
-
-    result = run(SHOP, attributes={"parse": parse, "parse_reviews": parse_reviews})
-    assert (len(result.items), len(result.dropped)) == (1, PRODUCTS - 1)
-
-
-def test_what_other_pages_say_tells_items_of_near_pages_apart():
-    """The products are copies of one another, their reviews are not."""
-    site = {f"/product/{n}": page(edited(article(1), f"w{n}")) for n in range(4)}
-    site |= {f"/product/{n}/reviews": page(article(n // 2 + 7)) for n in range(4)}
-    result = run(site, attributes={"parse": by_waiting})
-    assert sorted(item["reviews"][:20] for item in result.items) == sorted(
-        article(n)[:20] for n in (7, 8)
-    )
-    assert len(result.dropped) == 2
 
 
 def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for():

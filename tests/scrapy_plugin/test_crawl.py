@@ -206,17 +206,14 @@ def test_a_request_can_name_the_key_of_its_page(tmp_path: Any):
     assert second.dropped[0][1].verdict.original == "article 0"
 
 
-@each(
-    ("settings", "stored"),
-    [({}, 2), ({"DEDUP_MIN_TOKENS": 0}, 3), ({"DEDUP_MIN_TOKENS": 1}, 2)],
-)
-def test_short_pages_are_only_exact_duplicates(settings: dict[str, Any], stored: int):
+@each(("min_tokens", "stored"), [(0, 3), (1, 2)])
+def test_short_pages_are_only_exact_duplicates(min_tokens: int, stored: int):
     site = {
         "/a": page("Thank you for your order number one."),
         "/b": page("Thank you for your order number two."),
         "/c": page("Thank you for your order number one.", footer="another"),
     }
-    assert len(crawl_site(site, **settings).items) == stored
+    assert len(crawl_site(site, DEDUP_MIN_TOKENS=min_tokens).items) == stored
 
 
 def test_what_cannot_be_judged_is_kept_with_a_reason():

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, fill, html_report_in, query, report_in
+from crawls import crawl_paths, crawl_site, query, report_in
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
-
-from dedup.scrapy_plugin import Extension
 
 pytestmark = pytest.mark.slow  # together
 SITE = {
@@ -143,39 +141,6 @@ def test_stats_that_fail_cost_no_item(paths):
     assert ended(paths)[:2] == (2, "finished")
     [message] = result.messages(logging.ERROR)
     assert "failed to count" in message
-
-
-def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
-    """A real disk that is full is in test_crashes.py; this one only has no more pages."""
-
-    def parse(self: Any, response: Any) -> Any:
-        store = self.crawler.get_extension(Extension).summary.texts
-        store._database.execute("PRAGMA max_page_count = 1")
-        yield {"url": response.url}
-
-    site = {f"/{number}": page(article(number, 2000)) for number in range(5)}
-    result = run(paths, site, parse=parse)
-    assert result.stored == list(site)
-    assert 1 <= (lost := result.stats["dedup/texts_lost"]) <= 5
-    assert report_in(paths["DEDUP_REPORT"])["texts_lost"] == lost
-    assert any("texts not kept" in message for message in result.messages(logging.INFO))
-    assert "texts could not be kept" in html_report_in(paths["DEDUP_REPORT"])
-    [message] = result.messages()
-    assert "database or disk is full" in message
-    assert ended(paths) == (5, "finished", True, 5 - lost)
-
-
-def test_a_report_on_a_full_disk_is_not_left_in_part(paths, small_disk):
-    def parse(self: Any, response: Any) -> Any:
-        fill(small_disk)
-        yield {"url": response.url}
-
-    result = run({**paths, "DEDUP_REPORT": small_disk / "reports"}, parse=parse)
-    assert result.stored == KEPT
-    assert ended(paths) == (2, "finished", True, 3)
-    assert list(small_disk.glob("reports/*")) == []
-    [message] = result.messages()
-    assert "could not be written" in message
 
 
 @pytest.mark.parametrize(("pages", "is_alarming"), [(100, True), (99, False)])

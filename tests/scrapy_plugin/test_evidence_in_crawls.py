@@ -169,26 +169,6 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     assert "another title" in html_report_in(tmp_path)
 
 
-def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():
-    """All claims are open while the others are judged, and every second item fails."""
-
-    class Failing:
-        def process_item(self, item: Any) -> Any:
-            if int(item["url"].rpartition("/")[2]) % 2:
-                raise ValueError("cannot be stored")
-            return item
-
-    site = {f"/{number}": archive(number) for number in range(12)}
-    result = crawl_site(
-        site, DEDUP_EXTRACTOR=extract_cloud, CONCURRENT_REQUESTS=8,
-        CONCURRENT_REQUESTS_PER_DOMAIN=8, ITEM_PIPELINES={Failing: 900},
-    )  # fmt: skip
-    assert sorted(result.stored) == sorted(f"/{number}" for number in range(0, 12, 2))
-    assert result.dropped == []
-    assert "dedup/errors" not in result.stats
-    assert result.counts("objections/")["weak_evidence"] >= 10
-
-
 FIELDS = {"text": "text", "coverage": "coverage"}
 TEASER = "A box of recent posts, of some words that stand on each page of the site."
 

@@ -118,17 +118,6 @@ def test_a_site_cannot_have_any_number_of_queues(tmp_path: Any, monkeypatch: pyt
     assert 200 < most <= 257
 
 
-def test_a_criterion_of_ones_own_decides():
-    def fewer_zeros(copy: Any) -> int:
-        return copy.url.count("0")
-
-    site = {f"/{name}": page(article(1), footer=name) for name in ("0000", "00", "0x")}
-    site["/"] = page(article(99), *site)
-    visited, result = run(site, DEDUP_PREFER=[fewer_zeros])
-    assert visited == ["/", "/0x", "/00", "/0000"]
-    assert result.stored == ["/", "/0x"]
-
-
 def test_a_criterion_that_fails_is_told_of_and_loses_no_page():
     def failing(copy: Any) -> int:
         raise RuntimeError("no idea")

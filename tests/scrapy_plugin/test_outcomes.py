@@ -204,18 +204,3 @@ def test_single_items_are_claimed_each_by_its_own():
     stored, result = run("/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text")
     assert stored == ["a1"]
     assert result.counts("claims/") == {"committed": 1, "released": 1, "waited": 3}
-
-
-@pytest.mark.parametrize("storage", [Storage, Replacing])
-def test_items_from_start_end_their_claims_whatever_a_pipeline_makes_of_them(storage):
-    """Copies do not wait for an item that has long been stored."""
-
-    async def start(self: Any) -> Any:
-        for number in range(6):
-            yield {"url": f"start/{number}", "text": article(number % 2)}
-
-    stored, result = run("/a", start=start, storage=storage, DEDUP_ITEM_FIELD="text")
-    assert sorted(stored) == ["0", "1"]
-    assert len(result.dropped) == 4
-    assert result.stats["elapsed_time_seconds"] < 30
-    assert result.counts("claims/")["committed"] == 2

@@ -162,21 +162,3 @@ def test_a_ledger_that_is_lost_is_made_again_of_the_feed(run: Run, name: str, ca
     os.utime(run.feed, (old, old))
     assert run.rebuild("--method", name) == 0
     assert len(run.crawl(DEDUP_REVISITS={"drop": 9}).items) == len(stored)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "minhash"))
-def test_a_scan_of_the_records_finds_what_a_scan_of_the_texts_finds(
-    run: Run, tmp_path: Path, name: str
-):
-    run.crawl(DEDUP_METHOD=name, DEDUP_ACTION="mark", DEDUP_FIELDS={"text": "text"})
-    written = []
-    for field in (["--text-field", "text"], ["--record-field", FIELD]):
-        out, clusters = tmp_path / f"{field[0]}.jsonl", tmp_path / f"{field[0]}.clusters.jsonl"
-        command = ["scan", run.feed, "-o", out, "--clusters", clusters, "--method", name, *field]
-        assert main(list(map(str, command))) == 0
-        written.append((out.read_bytes(), clusters.read_bytes()))
-    texts, records = written
-    # A file that is no text is compared by its record alone.
-    assert texts == records
-    assert len(records[0].splitlines()) < len(run.items)

@@ -113,27 +113,6 @@ def test_there_is_no_rule_over_page_numbers_ids_and_languages(query: str, expect
     assert _may_change(Part("parameter", url.host, name), url) is expected
 
 
-def test_a_url_that_another_callback_has_is_not_taken_for_fetched(tmp_path):
-    scheme = Schemes(20)
-
-    def other(self, response):
-        yield {"url": response.url, "title": "other " + response.css("h1::text").get()}
-
-    def parse(self, response):
-        yield from parse_shop(self, response)
-        if response.css("h1"):
-            path = urlsplit(response.url).path
-            for query in ("", "?sid=other"):
-                yield response.follow(path + query, callback=self.other)
-
-    options = {"DEDUP_INDEX": "", "DEDUP_IGNORE_FIELDS": ["url"], "parse": parse, "other": other}
-    without, found = (
-        contents(run(Site(scheme.answer), tmp_path, DEDUP_SKIP_URLS=skips, **options))
-        for skips in (False, True)
-    )
-    assert without == found
-
-
 def products(*links: str, query: str = "sid=s{}x", size: int = SIZE) -> Site:
     """A site of products, each under two URLs, and after these what else the start page links."""
     both = [f"/{n}{other.format(n)}" for n in range(size) for other in ("", f"?{query}")]
