@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from dedup.record import Claimed, Committed, Lost, Preferred, Released, Stored, unpack_items
+from dedup.record import Claimed, Committed, Lost, Stored, unpack_items
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
-from dedup.stores.entries import Entry
+from dedup.stores.known_pages import KnownPages, Tail
 from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, lock
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader, StoredPage
@@ -49,9 +49,14 @@ async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
     # Pages that a duplicate names are there before it: what is read later has them.
     async for run, note in log.duplicates():
         tables.insert_duplicates(file, [note], run)
-    claims: dict[int, Entry] = {}
+    tail = Tail(KnownPages(0, 0))
     async for entries in log.snapshot():
-        _add(file, entries, claims)
+        for entry in entries:
+            claim, event = tail.follow(entry), entry.event
+            if claim and isinstance(event, Committed):
+                page = Commit(Claimed(claim.record, event.number), event, entry.at)
+                tables.insert_pages(file, [page], claim.run)
+    tables.note_preferred(file, tail.pages.preferred)
     crawls = await log.crawls()
     # The first five values: how they began.
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
@@ -70,24 +75,6 @@ async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
         )
     # A log may have forgotten what was replaced.
     file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
-
-
-def _add(file: sqlite3.Connection, entries: Iterable[Entry], claims: dict[int, Entry]) -> None:
-    """Write pages that are stored; *claims* are the open ones."""
-    preferred: dict[int, str] = {}
-    for entry in entries:
-        match entry.event:
-            case Claimed():
-                claims[entry.position] = entry
-            case Committed(number) as event:
-                if claim := claims.pop(number, None):
-                    page = Commit(Claimed(claim.record, number), event, entry.at)
-                    tables.insert_pages(file, [page], claim.run)
-            case Released(number):
-                claims.pop(number, None)
-            case Preferred(number, key):
-                preferred[number] = key
-    tables.note_preferred(file, preferred)
 
 
 async def check_target(log: ServerLog) -> bool:
