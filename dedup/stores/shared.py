@@ -10,7 +10,6 @@ from typing import Any
 
 from dedup.record import (
     Claimed,
-    Committed,
     Event,
     Lost,
     PageRecord,
@@ -133,19 +132,18 @@ class SharedStore(Store):
 
     def _start_after(self, tail: Tail, last: Entry | None) -> None:
         """Go on with what *tail* has read, up to the *last* entry, and forget all else."""
-        # The open claims are those of others.
         self._tail = tail
         self._preferred = tail.pages.preferred
         # The last one that was followed.
         self._last_entry = last
-        # Own open claims that somebody wants, by number, with their serials.
-        self._own: dict[int, tuple[int, Claimed]] = {}
+        # Of the open claims, the own ones that somebody wants.
+        self._own: set[int] = set()
         # Those that nobody wants any more: told with the next exchange.
         self._releases: dict[int, int] = {}
         self._unseen: list[Event] = []
-        for number, entry in list(tail.open.items()):
+        for number, entry in tail.open.items():
             if entry.owner == self._owner:  # from before the history changed
-                self._releases[number] = tail.open.pop(number).serial
+                self._releases[number] = entry.serial
             else:
                 self._unseen.append(entry.event)
 
@@ -184,9 +182,9 @@ class SharedStore(Store):
         self._turn += 1
         # What is not there was lost, and is claimed again under another number.
         commits = [
-            (self._own[number][0], page.event)
+            (self._tail.open[number].serial, page.event)
             for number, page in news.commits.items()
-            if number in self._own and self._own[number][1] == page.claimed
+            if number in self._own and self._tail.open[number].event == page.claimed
         ]
         releases = dict(self._releases)
         answer = await self._log.exchange(
@@ -209,15 +207,25 @@ class SharedStore(Store):
         events, self._unseen = self._unseen, []
         made: list[Claimed] = []
         for entry in entries:
+            claim, event = self._tail.follow(entry), entry.event
             if entry.owner != self._owner:
-                if self._tail.follow(entry):
-                    events.append(entry.event)
-            elif isinstance(entry.event, Claimed) and entry.serial in serials:
-                self._own[entry.position] = entry.serial, entry.event
-                made.append(entry.event)
-            else:
-                events += self._own_event(entry)
-        events += self._end(commits, answer.lost)
+                if claim:
+                    events.append(event)
+            elif isinstance(event, Claimed):
+                if entry.serial in serials:
+                    self._own.add(event.number)
+                    made.append(event)
+                else:  # its answer did not come
+                    self._releases[event.number] = entry.serial
+            elif claim and claim.position in self._own:
+                self._own.remove(claim.position)
+                if isinstance(event, Released):  # by another process: the lease was over
+                    events.append(Lost(Claimed(claim.record, claim.position)))
+        lost = set(answer.lost)
+        for serial, event in commits:
+            if serial in lost and event.number in self._own:
+                self._own.remove(event.number)
+                events.append(Lost(Claimed(self._tail.open[event.number].record, event.number)))
         if len(made) != len(claims):
             raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [*events, *made]
@@ -242,35 +250,6 @@ class SharedStore(Store):
             raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
-    def _own_event(self, entry: Entry) -> list[Event]:
-        """Return what the view does not know of an own *entry*."""
-        match entry.event:
-            case Claimed():  # whose answer did not come
-                self._releases[entry.position] = entry.serial
-            case Committed(number) as event:
-                if number in self._own:
-                    self._note_published(event)
-            case Released(number):
-                if number in self._own:  # by another process: the lease was over
-                    return [Lost(self._own.pop(number)[1])]
-        return []
-
-    def _end(self, commits: Iterable[tuple[int, Committed]], lost: Sequence[int]) -> list[Lost]:
-        """Take note that the log has own *commits*, with serials, but for those *lost*."""
-        events, serials = [], set(lost)
-        for serial, event in commits:
-            if event.number in self._own:
-                if serial in serials:
-                    events.append(Lost(self._own.pop(event.number)[1]))
-                else:  # that is farther on in the log
-                    self._note_published(event)
-        return events
-
-    def _note_published(self, event: Committed) -> None:
-        """Take note that the log has the commit *event* of an own page."""
-        del self._own[event.number]
-        self._tail.pages.replace(event.replaces)
-
     def is_own(self, number: int) -> bool:
         return number in self._own
 
@@ -279,7 +258,8 @@ class SharedStore(Store):
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored: any exchange tells it."""
         if number in self._own:
-            self._releases[number] = self._own.pop(number)[0]
+            self._own.remove(number)
+            self._releases[number] = self._tail.open[number].serial
 
     def release_stored(self) -> None:
         """Release the pages that are stored, and not published: others shall not wait for them."""
@@ -294,7 +274,7 @@ class SharedStore(Store):
     # Looking up.
 
     async def expire(self, numbers: Iterable[int]) -> None:
-        entries = [self._tail.open[number] for number in numbers if number in self._tail.open]
+        entries = [self._tail.open[n] for n in numbers if n in self._tail.open.keys() - self._own]
         claims = [(entry.position, entry.owner, entry.serial) for entry in entries]
         # After an outage, others may not have been able to renew their leases.
         if claims and monotonic() - self._up_since >= self._log.lease:
@@ -316,8 +296,6 @@ class SharedStore(Store):
         return record.key if record else f"page {number} of {self.name}"
 
     def _at_hand(self, number: int) -> PageRecord | None:
-        if number in self._own:
-            return self._own[number][1].record
         claim = self._tail.open.get(number)
         return claim.record if claim else self._tail.pages.record(number)
 
@@ -334,8 +312,8 @@ class SharedStore(Store):
 
     @property
     def nbytes(self) -> int:
-        claims = len(self._own) + len(self._tail.open)
-        return self._tail.pages.nbytes + 500 * claims + 200 * len(self._news.duplicates)
+        claims = 500 * len(self._tail.open)
+        return self._tail.pages.nbytes + claims + 200 * len(self._news.duplicates)
 
 
 def _is_same(entry: Entry, other: Entry) -> bool:
