@@ -165,19 +165,17 @@ class Summary:
     def finish(
         self,
         detector: Detector | None = None,
-        other_bytes: int = 0,
         store: StoreState | None = None,
         *,
         spider: str = "",
     ) -> Report:
         """Return the report of the crawl of *spider*.
 
-        *detector*: where the pages are, if they are still in memory; *other_bytes*: what is
-        remembered of pages outside of it.
+        *detector*: where the pages are, if they are still in memory.
         """
         seconds = monotonic() - self._start
         pages = 0 if detector is None else len(detector)
-        index_bytes = other_bytes + (0 if detector is None else detector.nbytes)
+        index_bytes = 0 if detector is None else detector.nbytes
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
         texts_lost = 0 if self.texts is None else self.texts.lost

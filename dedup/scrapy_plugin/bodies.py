@@ -6,7 +6,6 @@ from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
-from sys import getsizeof
 from time import perf_counter
 
 from scrapy import Request
@@ -77,7 +76,6 @@ class BodyReader:
         self._pool = pool
         self._summary = summary
         self._states = states
-        self._nbytes = 0
         self.sequences = _LastSequences()
         # By body, the packed page, or the cause and message of a failure.
         self._read: dict[bytes, bytes | tuple[str, str]] = {}
@@ -130,20 +128,16 @@ class BodyReader:
         future = self._being_read[key] = self._pool.submit(PageReader.read_html, response.text)
         try:
             page = await self._result(future, start)
-            self._remember(key, _pack(page))
+            self._read[key] = _pack(page)
             if page.sequences:
                 self.sequences.remember(key, page.sequences.thinned(self._summary.halvings))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
-                self._remember(key, (error.cause, str(error)[:200]))
+                self._read[key] = error.cause, str(error)[:200]
             raise
         finally:
             del self._being_read[key]
         return page
-
-    def _remember(self, key: bytes, what: bytes | tuple[str, str]) -> None:
-        self._read[key] = what
-        self._nbytes += getsizeof(key) + getsizeof(what)
 
     def _repeated(self, page: Page) -> Page:
         self._summary.count("bodies_repeated", 1)
@@ -177,11 +171,6 @@ class BodyReader:
         start = perf_counter()
         future = self._pool.submit(PageReader.read_field, value)
         return await self._result(future, start)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of what is remembered, in bytes."""
-        return (getsizeof(self._read) if self._read else 0) + self._nbytes + self.sequences.nbytes
 
 
 def _is_readable(response: Response) -> bool:

@@ -75,7 +75,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         await summary.kept.fetch_near_misses(detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(detector, plugin.pages.nbytes, checkpoints.state, spider=name)
+        report = summary.finish(detector, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report))

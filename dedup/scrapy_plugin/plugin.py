@@ -31,7 +31,7 @@ from dedup.scrapy_plugin.reservations import OPEN_BATCH, Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests.saver import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
-from dedup.scrapy_plugin.settings import DedupSettings, is_crawl
+from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import LedgerError, finished
 from dedup.workers import InlinePool, WorkerPool
 
@@ -72,17 +72,19 @@ class Extension:
             extension._begin()
             extension._components.add(component)
             return extension
-        if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
+        if _is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
     def _begin(self) -> None:
         """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
+        crawler = self._crawler
         if hasattr(self, "settings"):
             return
-        crawler = self._crawler
+        if not _is_crawl(crawler):
+            raise NotConfigured
         try:
-            settings = DedupSettings.from_crawler(crawler)
+            settings = DedupSettings.from_settings(crawler.settings, crawler.spider)
             if not settings.enabled and not settings.fields:
                 raise NotConfigured
             self._build(settings, crawler)
@@ -233,3 +235,16 @@ class Extension:
         # Not before: Scrapy's dump of all stats would push the table out of sight.
         if self._table:
             logger.info("Dedup report:\n%s", self._table, extra={"spider": self._crawler.spider})
+
+
+def _is_crawl(crawler: "Crawler") -> bool:
+    """Return whether *crawler* crawls, no matter whether a command, a script or a service began it.
+
+    It does not in ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` and ``bench``, which
+    build a crawler with all components.
+    """
+    # The shell opens the engine itself. The others crawl, but replace the start of the spider by
+    # one of their own.
+    start = getattr(crawler.spidercls, "start", None)
+    module = str(getattr(start, "__module__", ""))
+    return crawler.crawling and not module.startswith("scrapy.commands.")

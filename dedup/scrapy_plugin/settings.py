@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
@@ -26,39 +26,12 @@ from dedup.scrapy_plugin import setting_values as kinds
 from dedup.scrapy_plugin.setting_values import Reader, Setting, SettingError, StorePlace
 from dedup.suggestion import did_you_mean
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
 logger = get_logger(__name__)
 
 MARK_FIELD = "dedup"
 """The field of an item that is marked."""
 LEDGER_OF_A_JOB = "dedup.sqlite"
 """The name of the ledger in a JOBDIR."""
-_OUTSIDE_A_CRAWL = {
-    "DEDUP_ENABLED": False,
-    "DEDUP_WORKERS": 0,
-    "DEDUP_INDEX": "",
-    "DEDUP_REVISITS": "drop",
-    "DEDUP_SKIP_URLS": False,
-    "DEDUP_REPORT": "",
-    "DEDUP_DUPLICATES": "",
-    "JOBDIR": "",
-}
-"""There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
-
-
-def is_crawl(crawler: "Crawler") -> bool:
-    """Return whether *crawler* crawls, no matter whether a command, a script or a service began it.
-
-    It does not in ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` and ``bench``, which
-    build a crawler with all components.
-    """
-    # The shell opens the engine itself. The others crawl, but replace the start of the spider by
-    # one of their own.
-    start = getattr(crawler.spidercls, "start", None)
-    module = str(getattr(start, "__module__", ""))
-    return crawler.crawling and not module.startswith("scrapy.commands.")
 
 
 @dataclass(frozen=True)
@@ -97,23 +70,6 @@ class DedupSettings:
     """Scrapy's JOBDIR."""
     shown: Mapping[str, Any] = dataclasses.field(repr=False)
     """The values for the report, by the name of the setting."""
-
-    @classmethod
-    def from_crawler(cls, crawler: "Crawler") -> "DedupSettings":
-        """Read the ``DEDUP_*`` settings of *crawler*; outside a crawl, dedup is switched off.
-
-        Raises SettingError and warns as `from_settings`.
-        """
-        settings = crawler.settings
-        if not is_crawl(crawler):
-            settings = settings.copy()
-            settings.frozen = False
-            settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
-        try:
-            return cls.from_settings(settings, crawler.spider)
-        except SettingError as error:
-            # Scrapy logs a traceback of whatever stops a crawl; without the part in this package.
-            raise error.with_traceback(None) from None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider: Spider | None = None) -> "DedupSettings":

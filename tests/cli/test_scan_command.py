@@ -118,35 +118,24 @@ def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
         format_.check_unchanged()
 
 
-@pytest.mark.slow
-def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
-    bodies = [page(article(1), "/a"), page(article(1), "/b", "/c"), page(article(2))]
-    records = [
-        record
-        for number, body in enumerate(bodies)
-        for record in warc_page(f"http://a/{number}", body, media_type="text/html")
-    ]
-    path = write_warc(tmp_path / "a.warc.gz", records)
-    target = tmp_path / "unique.warc.gz"
-    assert run(capsys, "scan", path, "-o", target, "--workers", 1)[0] == 0
-    assert (
-        target.read_bytes()
-        == write_warc(tmp_path / "expected.warc.gz", [*records[:2], *records[4:]]).read_bytes()
-    )
-
-
-@pytest.mark.slow
-def test_the_newest_of_an_archive_and_of_a_folder_is_known_by_its_own_date(tmp_path, capsys):
+def test_an_archive_of_html_is_compared_by_main_texts_and_its_newest_by_its_own_date(
+    tmp_path, capsys
+):
     old, new = (
-        warc_page(f"http://a/{date}", f"{article(1)} {date}", date=f"{date}-01-01T00:00:00Z")
-        for date in ("2001", "2002")
-    )
+        warc_page(
+            f"http://a/{year}", page(article(1), f"/{year}"), media_type="text/html",
+            date=f"{year}-01-01T00:00:00Z",
+        )
+        for year in ("2001", "2002")
+    )  # fmt: skip
     archive = write_warc(tmp_path / "a.warc", [*old, *new])
-    arguments = ("--keep", "newest", "--method", "verified", "--workers", 1)
-    assert run(capsys, "scan", archive, "-o", tmp_path / "b.warc", *arguments)[0] == 0
-    assert (tmp_path / "b.warc").read_bytes() == b"".join(new)
+    for keep, kept in (("first", old), ("newest", new)):
+        output = tmp_path / f"{keep}.warc"
+        assert run(capsys, "scan", archive, "-o", output, "--keep", keep, "--workers", 1)[0] == 0
+        assert output.read_bytes() == b"".join(kept)
     folder = write(tmp_path / "a", [article(1), edited(article(1))])
     os.utime(folder / "texts" / "page1.txt", (2_000_000_000, 2_000_000_000))
+    arguments = ("--keep", "newest", "--method", "verified")
     assert run(capsys, "scan", folder, "-o", tmp_path / "b", *arguments)[0] == 0
     assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
 

@@ -137,6 +137,10 @@ def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch):
     assert len((tmp_path / "1.jsonl").read_text().splitlines()) == 2
     monkeypatch.setenv("DEDUP_SECRET", SECRET[::-1])
     assert "another scan: a secret there, another here (DEDUP_SECRET). Name" in scan(3)[2]
+    monkeypatch.setenv("DEDUP_SECRET", "too-short")
+    code, _, err = scan(3)
+    assert (code, "too-short" in err) == (2, False)
+    assert "DEDUP_SECRET: a secret must have at least 16 characters\n" in err
     monkeypatch.delenv("DEDUP_SECRET")
     assert "another scan: a secret there, none here (DEDUP_SECRET). Name" in scan(3)[2]
 
@@ -159,10 +163,3 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
         near = combinations(method.sketches(documents_of(feed)), 2)
         counts.append(sum(method.distance(*pair) <= farthest for pair in near))
     assert counts[1] == pairs != counts[0]
-
-
-def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, crawled):
-    monkeypatch.setenv("DEDUP_SECRET", "too-short")
-    code, _, err = run(capsys, "scan", crawled[2], "-o", tmp_path / "new")
-    assert (code, "too-short" in err) == (2, False)
-    assert "DEDUP_SECRET: a secret must have at least 16 characters\n" in err

@@ -1,6 +1,5 @@
 """The table of a report."""
 
-import pytest
 from report_of import changed, dropped_text, exact, near, new
 
 from dedup.report import as_text
@@ -12,12 +11,6 @@ def row(table, label):
     """What stands beside *label*."""
     [value] = [line[22:] for line in table.splitlines() if line[:22].strip() == label]
     return value
-
-
-def test_an_empty_crawl_has_a_table(summary, detector):
-    table = as_text(summary.finish(detector))
-    assert row(table, "pages") == "0"
-    assert row(table, "items dropped") == "0"
 
 
 def test_it_fits_a_screen_with_everything_there_is_to_tell(summary, detector):
@@ -76,11 +69,8 @@ def test_lost_text_is_told_in_numbers(summary, detector):
     assert row(as_text(estimate), "text dropped").startswith("about 9 of")
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    ["[bold]x[/bold]", "[/]", "\\[b]", ":smile:", "{0}", "\x1b[31m", "\nnew line", "\u202e"],
-)
-def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, detector, hostile):
-    url = f"http://a{hostile}/{hostile}"
+def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, detector):
+    hostile = "[bold]x[/bold] [/] \\[b] :smile: {0} \x1b[31m \nnew line \u202e"
+    url = f"http://a{hostile}/"
     summary.record(near(url, 2), f"{url}2", 10)
     assert row(as_text(summary.finish(detector)), "group of 2") == printable(url)

@@ -27,14 +27,3 @@ def test_it_is_in_the_list_of_commands():
 def test_it_does_what_the_dedup_command_does_under_its_own_name(tmp_path: Path):
     wrong = scrapy("dedup", "report", "missing", folder=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup report: missing is no file\n")
-
-
-def test_a_wrong_name_of_a_method_stops_the_crawl_with_the_name_that_was_meant():
-    stopped = scrapy("crawl", "site", "-a", "url=data:,", "-s", "DEDUP_METHOD=verfied")
-    assert stopped.returncode == 1
-    assert "ERROR: The crawl does not start: DEDUP_METHOD must be" in stopped.stderr
-    lines = stopped.stderr.splitlines()
-    assert lines[-1].endswith("got 'verfied'; did you mean verified?")
-    # The one that Scrapy prints of whatever stops a crawl.
-    assert stopped.stderr.count("Traceback") == 1
-    assert "setting_values.py" not in stopped.stderr

@@ -1,17 +1,12 @@
 """Which URLs of a crawl have the same content, and advice from that."""
 
-import random
 from time import process_time
 
 import pytest
-from texts import article, edited
+from texts import article
 
-from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
-from dedup.report import Summary
-from dedup.report.counts import Counters
-from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
 
 
@@ -95,31 +90,6 @@ def test_a_url_of_several_contents_is_like_no_other():
     assert advised(contents)["/one/"].agreed == 6
     contents.add("http://a/one/0", Content("what it is"))
     assert not advised(contents)
-
-
-def test_a_crawl_in_another_order_gives_the_same_advice():
-    """Of some contents other pages are kept each time, and others repeat them."""
-    reader = PageReader(lambda html: html, SimHash())
-    pages = []
-    for number in range(8):
-        text = article(number)
-        for version in ("v1", "v2", "v3", "v4"):
-            pages.append((f"http://a/{version}/{number}.html", reader.read_html(text)))
-            text = edited(text)
-    kept, advice = set(), []
-    for seed in range(8):
-        random.Random(seed).shuffle(pages)
-        detector, contents = Detector(SimHash()), Contents(SimHash())
-        summary = Summary(Counters(), {}, contents=contents)
-        verdicts = {}
-        for url, page in pages:
-            verdicts[url] = detector.judge(page.record.under(url))
-            summary.record(verdicts[url], url, 1, page)
-        kept.add(frozenset(url for url, v in verdicts.items() if v.kind is Kind.NEW))
-        advice.append(summary.finish(detector).url_advice)
-    assert len(kept) > 1
-    assert all(one == advice[0] for one in advice)
-    assert advice[0].advice
 
 
 def test_further_urls_are_not_remembered(monkeypatch):

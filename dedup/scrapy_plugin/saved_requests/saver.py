@@ -39,7 +39,6 @@ class RequestSaver:
     ) -> None:
         """Create it; *page_is_unchanged* is called with the URL of each page answered by 304."""
         self._notices = notices
-        self._summary = summary
         self._leaves: Leaves | None = None
         self._rules: UrlRules | None = None
         put_off = self._put_off = PutOffRequests(crawler, summary.count)
@@ -94,12 +93,8 @@ class RequestSaver:
             self._notices.count_error("what %s leads to", repr(state.response))
 
     def figures(self) -> dict[str, Any]:
-        """Return what a report says of saved requests; the stats get the figures of rules, too."""
+        """Return what a report says of saved requests."""
         rules = self._rules.figures() if self._rules else []
-        for rule in rules:
-            for what in ("spared", "tests", "broken"):
-                name = f"url_rules/{rule['host']} {rule['name']}/{what}"
-                self._summary.count(name, int(rule[what]))
         return {"reasons": dict(self._put_off.saved), "rules": rules}
 
     def close(self) -> None:
