@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -210,10 +210,7 @@ def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> list[Side]:
         evidence = None if seen is None else Evidence.from_bytes(seen)
         items = current[-1].items if current else b""
         sides.append(Side(url, Extraction(text, title, evidence=evidence), items=items))
-    if all(side.extraction.evidence for side in sides):
-        return sides
-    # Of what was not stored, only the crawl has seen what the page shows.
-    return [side._replace(extraction=replace(side.extraction, evidence=None)) for side in sides]
+    return sides
 
 
 def names_of(pages: Iterable[tuple[str, Evidence]]) -> Names:

@@ -99,8 +99,6 @@ def _distinct_pages(
     [source] = options.inputs
     texts: dict[str, str] = {}
     for key, text in _pages(source, options.text_field, options.key_field):
-        # A feed that every crawl appends to has each version of a page.
-        texts.pop(key, None)
         texts[key] = text
     by_text: dict[str, tuple[str, Document]] = {}
     for key, text in texts.items():

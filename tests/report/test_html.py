@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from browsers import chromium, console, show
+from cases import each
 from report_of import (
     SETTINGS,
     changed,
@@ -455,12 +456,14 @@ def test_what_has_no_room_is_counted_with_the_file_that_has_it(monkeypatch, repo
     assert "all.copies.jsonl" in html
 
 
-def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, report):
+@each("limit", ["_SECONDS_OF_DIFFS", "_BYTES_OF_DIFFS"])
+def test_a_crawl_of_many_or_slow_differences_has_a_report_without_them(monkeypatch, report, limit):
     made, path, copies = report
     assert '"+ otherwise"' in path.read_text("utf-8")
-    monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", -1)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"dedup.report.html.{limit}", -1)
+        again = as_html(made, lambda url: (None, url), copies)
     assert made.near_misses
-    again = as_html(made, lambda url: (None, url), copies)
     assert "text not kept" in again
     assert '"diffs":[]' in again
 

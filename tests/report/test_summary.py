@@ -6,16 +6,21 @@ from contextlib import closing
 from datetime import datetime
 
 import pytest
+from cases import each
 from report_of import SETTINGS, exact, judged, near, new
 from texts import article
 
 from dedup.detector import Detector
+from dedup.evidence import Evidence
+from dedup.item_values import PageOfItem, values_of
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
+from dedup.report.item_differences import differences_of
 from dedup.rule import Kind, Verdict
+from dedup.url_advice import Contents
 
 
 def test_verdicts_are_counted_in_the_stats(summary, stats):
@@ -113,6 +118,42 @@ def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
         tables.append(as_text(report).partition("group")[2])
         detector, stats = Detector(SimHash()), Counters()
     assert tables[0] == tables[1]
+
+
+NEAR = (
+    [(number << 8).to_bytes(8) for number in range(6)],
+    [(number << 8 | 1).to_bytes(8) for number in range(6)],
+)
+
+
+@each(
+    ("skipped", "min_tokens", "weak", "is_advised"),
+    [
+        (False, 20, False, True),
+        (True, 20, False, False),  # what was not compared is like no other
+        (False, 500, False, False),  # short texts are not near others
+        (False, 20, True, False),  # a main text that is no evidence
+    ],
+)
+def test_url_advice_is_of_what_was_compared(stats, skipped, min_tokens, weak, is_advised):
+    summary = Summary(stats, SETTINGS, contents=Contents(SimHash()), min_tokens=min_tokens)
+    for query, sketches in zip(("", "?ref=home"), NEAR, strict=True):
+        for number, sketch in enumerate(sketches):
+            evidence = Evidence(0.1 if weak else 1, f"{number}{query:9}".encode()[:16], 1000)
+            digest = f"{number}{query:15}".encode()
+            record = PageRecord("", "", 300, digest, sketch, evidence.to_bytes())
+            verdict = Verdict(Kind.SKIPPED, "simhash", reason="error") if skipped else new()
+            summary.record(verdict, f"http://a/{number}{query}", 1, Page(record))
+    assert bool(summary.finish().url_advice.advice) == is_advised
+
+
+def test_an_item_differs_from_the_one_that_says_most_of_it():
+    adapter = [{"name": "tea", "price": 5}, {"name": "tea", "price": 6}, {"name": "cup"}]
+    said = [PageOfItem((), (), "").what_says(values_of(item)) for item in adapter]
+    stored = [values.to_bytes() for values in said[1:]]
+    assert (
+        differences_of(said[0], stored[::-1]) == differences_of(said[0], stored) == {"price": "5"}
+    )
 
 
 @pytest.mark.slow

@@ -88,8 +88,9 @@ def test_a_url_of_several_contents_is_like_no_other():
     contents = two_folders(*[(Content(n), Content(n)) for n in range(6)])
     contents.add("http://a/one/0", Content(0))
     assert advised(contents)["/one/"].agreed == 6
-    contents.add("http://a/one/0", Content("what it is"))
-    assert not advised(contents)
+    for content in (Content("what it is"), Content(0)):
+        contents.add("http://a/one/0", content)
+        assert not advised(contents)
 
 
 def test_further_urls_are_not_remembered(monkeypatch):
