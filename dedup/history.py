@@ -107,10 +107,7 @@ class LedgerHistory:
     def _in(self, crawl: int, at: float) -> str:
         known = self._crawls.get(crawl)
         if known and self._ledger.is_copy:
-            spiders = [other.spider for other in self._crawls.values() if other.run == known.run]
-            if len(spiders) > 1:
-                names = ", ".join(dict.fromkeys(spiders))
-                return f"in run {known.run} of {names} on {_format_time(at)}"
+            return f"in run {known.run} on {_format_time(at)}"
         of = f" of {known.spider}" if known else ""
         return f"in crawl {crawl}{of} on {_format_time(at)}"
 

@@ -3,13 +3,6 @@
 SECONDS_OF_A_DAY = 86_400
 
 
-def shorten_number(number: int) -> str:
-    """Return a number for an axis: two digits are enough there."""
-    if number < 1000:
-        return str(number)
-    return f"{number / 1000:.2g}k" if number < 99_500 else f"{number / 1e6:.2g}M"
-
-
 def format_bytes(count: float) -> str:
     """Return a number of bytes in a fitting unit."""
     units = ["B", "kB", "MB", "GB", "TB"]

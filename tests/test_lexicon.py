@@ -146,13 +146,3 @@ def test_fewer_than_two_documents_make_no_lexicon(tmp_path):
     with pytest.raises(ValueError, match="needs at least 2 documents, got 1"):
         write_lexicon(tmp_path / "lexicon", 1, {"a": 1})
     assert os.listdir(tmp_path) == []
-
-
-def test_the_digest_is_that_of_the_contents(tmp_path):
-    def digest(documents=100, **changes):
-        counts = {**COUNTS, **changes}
-        return write_lexicon(tmp_path / "lexicon", documents, counts)
-
-    assert digest() == digest(once=0)
-    assert digest() == write_lexicon(tmp_path / "other", 100, dict(reversed(COUNTS.items())))
-    assert len({digest(), digest(101), digest(ferry=11), digest(the=0), digest(more=2)}) == 5

@@ -1,13 +1,12 @@
 import pytest
 from cases import each
 
-from dedup.units import Count, format_bytes, format_seconds, shorten_number
+from dedup.units import Count, format_bytes, format_seconds
 
 
 @each(
     ("show", "values"),
     [
-        (shorten_number, {999: "999", 1000: "1k", 12_000: "12k", 99_499: "99k", 99_500: "0.1M"}),
         (
             format_bytes,
             {0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_900: "99.9 kB", 123_456: "123 kB"},

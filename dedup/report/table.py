@@ -77,7 +77,7 @@ def _problem_rows(report: Report) -> Rows:
 
 def _duplicate_rows(report: Report) -> Rows:
     if (text := report.dropped_text) and text.pages:
-        yield f"text {'marked' if text.is_stored else 'dropped'}", lost_text(report)
+        yield f"text {'marked' if text.is_stored else 'dropped'}", _lost_text(report)
     for group in report.largest_groups[:_GROUPS]:
         shown = printable(readable_url(group.original), _WIDTH - _LABEL)
         yield f"group of {group.duplicates + 1:,}", shown
@@ -85,8 +85,7 @@ def _duplicate_rows(report: Report) -> Rows:
         yield "groups in all", f"{report.groups:,}"
 
 
-def lost_text(report: Report) -> str:
-    """Return how much of the text of dropped pages is not stored, in words."""
+def _lost_text(report: Report) -> str:
     text = report.dropped_text
     lost = round(text.share * text.sequences)
     about = "about " if text.error else ""

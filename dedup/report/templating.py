@@ -79,7 +79,6 @@ def _environment() -> "Environment":
         "read": read_template,
         "sha256": hash_of,
         "messages": lambda name: messages()[name],
-        "pretty": lambda rules: json.dumps(rules, indent=1),
     }
     return environment
 

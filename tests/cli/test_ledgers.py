@@ -1,6 +1,5 @@
 """The commands that take a ledger take the URL of a store that crawls share, too."""
 
-import asyncio
 import json
 import sys
 import tempfile
@@ -9,12 +8,10 @@ from urllib.parse import quote
 
 import pytest
 from commands import TOWN, refused, run
-from crawls import ADDON, crawl, spider_over
+from crawls import crawl, spider_over
 from ledgers import add, joined, leave, publish, record
 from redis import Redis
 from redis_server import free_port, redis_server
-from scrapy import signals
-from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, page
 from web import served
 
@@ -103,7 +100,7 @@ def test_reports_and_explanations_are_those_of_a_ledger_without_texts(
     assert (name in html, f"{site}/d" in html, "hush" in html) == (True, True, False)
     out = shown(capsys, "explain", f"{site}/c", "--ledger", store)
     assert f"\n{name}\n" in out
-    assert "It was stored in crawl 1 of test" in out
+    assert "It was stored in run 1 on 20" in out
     assert "it had changed since it was stored before" in out
     for command in (
         ("explain", f"{site}/a", f"{site}/b", "--ledger", store),
@@ -111,44 +108,6 @@ def test_reports_and_explanations_are_those_of_a_ledger_without_texts(
     ):
         assert "hush" not in refused(capsys, *command)
     assert not (tmp_path / "pairs.tsv").exists()
-
-
-@pytest.mark.slow
-def test_a_report_is_made_of_all_processes_of_a_fleet(url, tmp_path, capsys):
-    path = tmp_path / "report.html"
-    pages = {f"/{name}{n}": page(article(n)) for n in range(1, 5) for name in "ab"}
-    with served(pages) as site:
-        spiders = [spider_over(*(site + p for p in pages if p[1] == name)) for name in "ab"]
-        crawl_together(*spiders, DEDUP_INDEX=url)
-    stats = json.loads(shown(capsys, "report", url, "--json"))
-    assert [row["run"] for row in stats["crawls"]] == [1, 1]
-    assert sum(row["pages"]["judged"] for row in stats["crawls"]) == 8
-    assert (stats["pages"], stats["matches"]) == (4, 4)
-    told = shown(capsys, "explain", f"{site}/a1", "--ledger", url)
-    assert "in run 1 of test on" in told
-    for choice in (), ("--crawl", 1), ("--crawl", 2):
-        assert shown(capsys, "report", url, "-o", path, *choice) == f"{path}: 8 pages, 4 groups\n"
-        path.unlink()
-
-
-def crawl_together(*spiders, **settings):
-    """Run several crawls at once, each as another process would."""
-    settings = {
-        "TWISTED_REACTOR_ENABLED": False, "ADDONS": ADDON, "DEDUP_WORKERS": 0, "LOG_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False, **settings,
-    }  # fmt: skip
-
-    async def run_all():
-        runner = AsyncCrawlerRunner(settings)
-        crawlers = list(map(runner.create_crawler, spiders))
-        for crawler in crawlers:
-            crawler.signals.connect(store, signals.item_scraped)
-        await asyncio.gather(*map(runner.crawl, crawlers))
-
-    def store(item):
-        """Be somebody who may store the items: else their pages do not count as stored."""
-
-    asyncio.run(run_all())
 
 
 COMMANDS = {
@@ -268,17 +227,3 @@ def test_a_ledger_that_is_none_is_told_before_anything_is_moved(url, tmp_path, c
             file.write_bytes(content)
         assert f"{file} " in refused(capsys, "ledger", file, "-o", url)
     assert "is empty: no crawl has used it" in refused(capsys, "report", url)
-
-
-@pytest.mark.slow
-def test_a_ledger_is_made_of_records_in_a_store(url, tmp_path, capsys):
-    pages = {f"/{n}": page(article(n)) for n in range(1, 4)}
-    feed = tmp_path / "pages.jsonl"
-    feeds = {str(feed): {"format": "jsonlines"}}
-    with served(pages) as site:
-        spider = spider_over(*(site + path for path in pages))
-        crawl(spider, FEEDS=feeds, DEDUP_SKETCH_FIELD="dedup_record")
-        out = shown(capsys, "ledger", feed, "-o", url)
-        assert out == f"{without_secrets(url)}: 3 pages\n"
-        again = crawl(spider, DEDUP_INDEX=url)
-    assert again.dedup_stats["unchanged"] == 3

@@ -19,6 +19,7 @@ PAGES = {
     "/b": page(article(2)),
     "/c": page(article(3)),
     "/empty": "",
+    "/short": page("A few words."),
     "/%E8%8C%B6?x=1": page(article(4)),
     "/titled": page(edited(article(1)), title="Another").replace("<h1>", "<h1>Other "),
 }
@@ -99,14 +100,12 @@ def test_of_a_page_that_is_kept_although_it_is_alike_it_says_why(left, capsys):
     )
 
 
-def test_of_a_short_page_it_says_so(tmp_path, capsys):
-    ledger = tmp_path / "pages.sqlite"
-    with served({"/short": page("A few words."), "/alone": page(article(7))}) as url:
-        crawl(spider_over(f"{url}/short", f"{url}/alone"), DEDUP_INDEX=ledger)
-    _, short = events(capsys, f"{url}/short", ledger)
+def test_of_a_short_page_it_says_so(left, capsys):
+    folder, url = left
+    _, short = events(capsys, f"{url}/short", folder / "pages.sqlite")
     assert short["words"].startswith("It has ")
     assert "with fewer than 20 (DEDUP_MIN_TOKENS)" in short["words"]
-    assert [event["what"] for event in events(capsys, f"{url}/alone", ledger)] == ["stored"]
+    assert len(events(capsys, f"{url}/b", folder / "pages.sqlite")) == 1
 
 
 def test_several_sources_are_asked_at_once(left, capsys):
