@@ -17,6 +17,7 @@ from dedup.calibration import (
     recommend,
 )
 from dedup.methods import METHODS, FingerprintMethod, SimHash
+from dedup.methods.keyed import KeyedHashing
 from dedup.plugins import MethodChoice
 from dedup.search import order_to_compare
 from dedup.text import Document
@@ -205,6 +206,15 @@ def test_thresholds_are_those_of_the_sweep_up_to_the_one_that_is_given(
     documents, kind, arguments, thresholds
 ):
     assert list(found(kind, arguments, documents).strata) == thresholds
+
+
+def test_candidates_are_found_with_a_secret(documents):
+    hashing = KeyedHashing("correct horse battery staple")
+    keys = [str(number) for number in range(len(documents))]
+    choice = MethodChoice.of("simhash")
+    candidates = find_candidates(choice, keys, documents, hashing=hashing)
+    assert candidates.method.hashing is hashing
+    assert candidates.pairs != find_candidates(choice, keys, documents).pairs
 
 
 def test_the_largest_threshold_that_is_precise_enough_is_recommended():

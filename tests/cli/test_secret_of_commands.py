@@ -1,9 +1,7 @@
 """The commands with a secret in their environment."""
 
 import json
-import re
 import shutil
-from itertools import combinations
 from pathlib import Path
 
 import commands
@@ -12,7 +10,7 @@ from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
 
-from dedup.methods import METHODS, SimHash
+from dedup.methods import METHODS
 from dedup.methods.keyed import KeyedHashing
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document
@@ -143,23 +141,3 @@ def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch):
     assert "DEDUP_SECRET: a secret must have at least 16 characters\n" in err
     monkeypatch.delenv("DEDUP_SECRET")
     assert "another scan: a secret there, none here (DEDUP_SECRET). Name" in scan(3)[2]
-
-
-def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, capsys, secret):
-    _, _, feed = crawled
-    with feed.open("a") as file:
-        for number in range(3, 30):
-            file.write(json.dumps({"url": f"/{number}", "text": edited(article(number))}) + "\n")
-            file.write(json.dumps({"url": f"/{number}/2", "text": article(number)}) + "\n")
-    pairs = tmp_path / "pairs.tsv"
-    assert run(capsys, "evaluate", feed, "--sample", 1, "-o", pairs)[0] == 0
-    pairs.write_text(pairs.read_text().replace("\t\t", "\tyes\t"))
-    code, out, _ = run(capsys, "evaluate", feed, "--answers", pairs)
-    assert code == 0
-    found = re.search(r"from: (\d+), up to distance (\d+)", out)
-    pairs, farthest = map(int, found.groups())
-    counts = []
-    for method in (SimHash(), SimHash().with_hashing(KeyedHashing(SECRET))):
-        near = combinations(method.sketches(documents_of(feed)), 2)
-        counts.append(sum(method.distance(*pair) <= farthest for pair in near))
-    assert counts[1] == pairs != counts[0]

@@ -76,7 +76,7 @@ FOUND = {
         "groups",
         [
             {"pages": dropped(80, 10)},
-            {"pages": dropped(80, 10, 99)},
+            {"pages": dropped(90, 9, 99)},
             {"pages": dropped(80, 11), "settings": {**SETTINGS, "DEDUP_ACTION": "mark"}},
         ],
     ),
@@ -86,7 +86,6 @@ FOUND = {
         "items",
         [
             {"item_differences": None},
-            {"item_differences": differences(4, 4)},
             {"item_differences": differences(99, 4)},
         ],
     ),
@@ -101,7 +100,6 @@ FOUND = {
         'DEDUP_ACTION = "mark"',
         "near-misses",
         [
-            distances({0: 50, 3: 1}, {9: 60}),
             distances({0: 50, 3: 50}, {4: 2, 9: 60}),
             distances({3: 50}, {4: 50}, threshold=None),
             distances({3: 50}, {}, sample=0),
@@ -119,7 +117,6 @@ FOUND = {
         "url_patterns",
         [
             {"url_patterns": names(1, ("a.example/print/*", 9, 8))},
-            {"url_patterns": names(1, ("a.example/print/*", 4, 4))},
             {"url_patterns": names(1, ("a.example/print/*?page", 5, 5))},
         ],
     ),
