@@ -1,8 +1,9 @@
 import re
+from pathlib import Path
 
 import pytest
 from cases import each
-from commands import Terminal, refused, run, run_into
+from commands import refused, run
 from texts import CHINESE, article, edited, page
 from web import served
 
@@ -105,35 +106,18 @@ def test_short_and_empty_pages_are_explained_too(explain):
     assert "… 1 more line (--json has it)" in empty
 
 
-LONG = "a-folder-with-a-name/that-is-longer/than-a-column/" * 4
-
-
-@pytest.fixture
-def longer(pages, tmp_path):
-    """The name of a file of three lines: ARTICLE, a copy of it, and a word of its own."""
-    (tmp_path / LONG).mkdir(parents=True)
-    path = f"{LONG}page.txt"
-    (tmp_path / path).write_text("\n \n".join([ARTICLE, edited(ARTICLE), "end end end end"]))
-    return path
-
-
-def test_of_long_texts_and_many_features_the_first_are_shown(explain, longer):
-    lines = explain(longer, "one.txt", "--method", '{"name": "simhash", "max_distance": 5}')
+def test_of_long_texts_and_many_features_the_first_are_shown(explain):
+    Path("longer.txt").write_text("\n \n".join([ARTICLE, edited(ARTICLE), "end end end end"]))
+    lines = explain("longer.txt", "one.txt", "--method", '{"name": "simhash", "max_distance": 5}')
     assert lines[0] == "simhash: different, distance 7, farther than 5."
-    pages = " ".join(" ".join(lines[3 : lines.index("", 3)]).split())
-    assert pages.replace(" one.txt", "").replace(" ", "").startswith(f"source{longer}characters")
     text = " ".join(section(lines, "Main text of A"))
     first, second = (whole[:240] for whole in (ARTICLE, edited(ARTICLE)))
     assert text.split() == f"{first} … {second} … end end end end".split()
     counts, *_ = section(lines, "Features of simhash")
     assert counts == "in both 55, only in A 2, only in B 0; 55 of those in both weigh more in one"
     differing = table(section(lines, "what differs most"))
-    assert len(differing) == 10
-    assert differing[:3] == [
-        ["end", "2.386", "–"], ["otherwise", "2.099", "–"], ["bakery", "2.386", "1.693"],
-    ]  # fmt: skip
+    assert (len(differing), differing[0]) == (10, ["end", "2.386", "–"])
     judged = table(section(lines, "All methods"))
-    assert judged[1] == ["simhash", "7", "5", "different"]
     assert ["combined", "∞", "29", "different"] in judged
     assert ["spotsigs", "–", "0.4", "no sketch"] in judged
 
@@ -160,24 +144,3 @@ def test_wrong_input_gets_one_line(pages, capsys):
         assert told == f"{message} be read (No such file or directory)"
     told = refused(capsys, "explain", "one.txt", "zh.txt", "--items", "one.txt")
     assert told == "--items is for one page: it tells what became of that"
-
-
-def in_a_terminal(*arguments, **environment):
-    """What the command writes to a terminal."""
-    terminal = Terminal()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("NO_COLOR", raising=False)
-        for name, value in {"TERM": "xterm", "COLUMNS": "80", **environment}.items():
-            patch.setenv(name, value)
-        assert run_into(terminal, "explain", *arguments) == (0, "")
-    return terminal.getvalue()
-
-
-def test_a_terminal_gets_colours_unless_it_wants_none(pages):
-    colored = in_a_terminal("one.html", "other.html")
-    plain = in_a_terminal("one.html", "other.html", NO_COLOR="1")
-    assert "\x1b[32m{+otherwise+}\x1b[0m" in colored
-    assert re.search(r"\x1b\[1m *simhash ", colored)
-    assert not re.search(r"\x1b\[1m *minhash ", colored)
-    assert not re.search(r"\x1b\[[\d;]*3\d", plain)
-    assert "{+otherwise+}" in plain

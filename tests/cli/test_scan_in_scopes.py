@@ -8,8 +8,6 @@ from cases import each
 from commands import scanned
 from texts import CHINESE, article, edited, page
 
-from dedup.records import format_of
-
 TEXT = article(3)
 LAMPS = [
     {"url": "http://a/1", "sku": "L-1", "text": TEXT},
@@ -122,16 +120,3 @@ def test_a_scan_goes_on_within_its_scopes(tmp_path):
     assert again[2]["kept_without_scope"] == 2
     code, _, err = scanned(path, "--sketches", sketches)
     assert (code, "scope 'field:sku' there, None here" in err) == (2, True)
-
-
-def test_all_fields_are_read_only_where_they_are_wanted(tmp_path):
-    from dedup.records import Fields
-
-    for suffix in (".jsonl", ".csv", ".parquet"):
-        path = write(tmp_path / f"lamps{suffix}", LAMPS[:1])
-        for with_all in (False, True):
-            format_ = format_of([path])([path], Fields(with_all=with_all))
-            [raw] = format_.raw_records()
-            record = format_.parse(raw.data)
-            assert dict(record.fields) == (LAMPS[0] if with_all else {})
-            assert (record.content, record.key) == (TEXT, "http://a/1")

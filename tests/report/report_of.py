@@ -58,13 +58,12 @@ def html(text, title):
 
 
 def report_of_crawl(texts, *pages, method=_SIMHASH):
-    """The report of a crawl over pages of HTML, or of (HTML, what its item says)."""
+    """The report of a crawl over pages of HTML."""
     summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents(method))
     reader, detector = PageReader(EXTRACTORS["trafilatura"], method), Detector(method)
     for number, page in enumerate(pages):
-        source, item = page if isinstance(page, tuple) else (page, b"")
-        read = reader.read_html(source)
-        record = read.record.under(f"http://a/{number}")._replace(item=item)
+        read = reader.read_html(page)
+        record = read.record.under(f"http://a/{number}")
         verdict = detector.judge(record)
         assert not verdict.is_duplicate
         summary.record(verdict, record.key, 0, replace(read, record=record))

@@ -44,20 +44,15 @@ def test_long_urls_lack_their_middle_in_the_table(summary, detector):
     assert report.largest_groups[0].original == url
 
 
-def test_the_table_shows_counts_with_their_shares(summary, detector):
-    for verdict in [new()] * 1500 + [exact("http://a/")] * 300 + [near("http://a/", 2)] * 200:
+def test_the_table_shows_counts_with_their_shares_and_reasons(summary, detector):
+    for verdict in [new()] * 1500 + [exact("http://a/")] * 300 + [near("http://a/", 2)] * 199:
         summary.record(verdict, "http://b/", 10)
-    table = as_text(summary.finish(detector))
-    assert row(table, "new") == "1,500 (75.0%)"
-    assert row(table, "exact duplicates") == "300 (15.0%)"
-    assert row(table, "near-duplicates") == "200 (10.0%)"
-
-
-def test_the_table_shows_skipped_and_unread_pages_by_reason(summary, detector):
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/", 5)
     summary.count("unread/timeout", 3)
     table = as_text(summary.finish(detector))
-    assert row(table, "skipped (kept)") == "1 (100.0%): too short: 1"
+    assert row(table, "new") == "1,500 (75.0%)"
+    assert row(table, "exact duplicates") == "300 (15.0%)"
+    assert row(table, "skipped (kept)") == "1 (0.1%): too short: 1"
     assert row(table, "pages not read") == "timeout: 3"
 
 
