@@ -1,6 +1,5 @@
 """Crawls that die: by SIGKILL at random moments, and on disks that are full."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -11,8 +10,8 @@ from typing import Any
 
 import pytest
 from cases import sampled
-from crawls import crawl_site, fill, remembered, urls_in
-from texts import article, page
+from crawls import remembered, urls_in
+from texts import page
 from web import served
 
 PROJECT = Path(__file__).parents[2]
@@ -58,37 +57,6 @@ def test_no_content_is_lost_whatever_happens_to_the_crawl(rounds: Rounds, scenar
         f"python benchmarks/crash.py --only {scenario} --round {one['number']}"
     )
     assert one["counts"]["items"] >= one["counts"]["contents"] > 0
-
-
-SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
-
-
-def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path):
-    """The disk is full from the third to the ninth item; then there is room again."""
-    ledger, feed = small_disk / "pages.sqlite", tmp_path / "pages.jsonl"
-
-    class Filling:
-        def __init__(self) -> None:
-            self.lock = asyncio.Lock()
-
-        async def process_item(self, item: Any) -> Any:
-            async with self.lock:
-                name = item["url"].rpartition("/")[2]
-                if name == "2":
-                    fill(small_disk)
-                if name == "8":
-                    (small_disk / "filling").unlink()
-                await asyncio.sleep(0.06)
-            return item
-
-    result = crawl_site(
-        SITE, DEDUP_INDEX=ledger, limits={"CHECKPOINT_INTERVAL": 0.05},
-        ITEM_PIPELINES={Filling: 300}, FEEDS={str(feed): {"format": "jsonlines"}},
-    )  # fmt: skip
-    assert len(urls_in(feed)) == 12
-    assert result.stats["dedup/checkpoints/failed"] > 0
-    assert any("disk is full" in message for message in result.messages())
-    assert len(remembered(ledger)) == 12
 
 
 TEMPORARY_FILES = """

@@ -1,12 +1,11 @@
 """The end of a crawl: whatever fails there, the ledger is written, and all that can be is told."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, query, report_in
+from crawls import crawl_paths, crawl_site, query
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
 
@@ -82,7 +81,7 @@ FAULTS = {
     "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
-    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), ALL),
+    "dedup.report.kept_pages.KeptPages.near_misses": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
     "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".copies.jsonl", ".json"]),
@@ -110,18 +109,6 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
         assert result.stats["dedup/errors"] >= 1
         assert len(result.messages(logging.ERROR)) == 1
     assert run(paths).stored == (KEPT if "Checkpoints" in fault else [])
-
-
-@pytest.mark.parametrize("seen", ["DEDUP_INDEX", "DEDUP_REPORT"])
-def test_a_report_that_is_written_or_kept_has_all_of_it(paths, seen):
-    run({seen: paths[seen]})
-    if seen == "DEDUP_REPORT":
-        report = report_in(paths[seen])
-    else:
-        [(text,)] = query(paths[seen], "SELECT report FROM crawls")
-        report = json.loads(text)
-    assert report["url_advice"]["pages"] == 4
-    assert report["nearest_kept"]["sample"] == 2
 
 
 class Failing(MemoryStatsCollector):

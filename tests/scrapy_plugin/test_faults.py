@@ -70,18 +70,6 @@ def test_a_worker_that_cannot_start_keeps_every_item_and_says_why(monkeypatch: A
     assert "/no/such/python" in message
 
 
-def test_a_failure_while_a_verdict_is_carried_out_keeps_the_item(monkeypatch: Any):
-    def broken(*_: Any) -> Any:
-        raise RuntimeError("a fault of dedup")
-
-    monkeypatch.setattr("dedup.scrapy_plugin.pipeline.set_field", broken)
-    site = {f"/{number}": page(article(number)) for number in range(4)}
-    result = crawl_site(site, DEDUP_ACTION="mark")
-    assert len(result.items) == 4
-    assert result.stats["dedup/errors"] == 4
-    assert len(result.messages(logging.ERROR)) == 1
-
-
 class Hostile:
     """An item whose every attribute raises."""
 

@@ -3,14 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from hashlib import md5
 from pathlib import Path
 from time import time
 from typing import Any
 
 import pytest
-from crawls import KnownSite, crawl, crawl_paths, crawl_site, known_site, path_of, spider_over
+from crawls import KnownSite, crawl_paths, crawl_site, known_site, path_of
 from scrapy import Request
 from texts import article, page
 from web import Answer, served
@@ -186,42 +184,6 @@ def test_what_a_page_says_no_more_is_news_where_it_is_a_value_and_none_where_it_
         assert stored("/list", a, c) == []
         assert stored("/list", a, b, c) == [b]  # it says it again
         assert stored("/list", a, b, c) == []
-
-
-def test_copies_of_articles_are_stored_once_whatever_their_spider_notes_of_the_fetch():
-    """Session ids, tracking parameters, mirrors and print views, with time, MD5 id and author.
-
-    Nor does what was handed on, and is no part of the item, tell a copy apart.
-    """
-    titles = [f"The news of day {n}" for n in range(4)]
-    site = {}
-    for n, title in enumerate(titles):
-        html = page(article(n), title=title)
-        site[f"/news/{n}"] = site[f"/news/{n}?utm_source=feed"] = html
-        site[f"/news/{n}?session=77"] = html.replace("Footer", "Your session: 77")
-        printed = html.replace(f"<title>{title}", f"<title>{title} (print version)")
-        site[f"/print/{n}"] = printed.replace("<nav>", "<nav>Print")
-
-    async def start(self: Any) -> Any:
-        for number, url in enumerate(self.start_urls):
-            yield Request(url, meta={"position": number}, cb_kwargs={"place": number * 10 + 5})
-
-    def parse(self: Any, response: Any, place: int) -> Iterator[Any]:
-        yield {
-            "id": md5(response.url.encode(), usedforsecurity=False).hexdigest(),
-            "url": response.url,
-            "title": response.css("title::text").get().upper(),
-            "text": "\n".join(response.css("p::text").getall()),
-            "author": "A. Writer",
-            "published": "2024-05-01",
-            "fetched": time(),
-            "iso": datetime.now(UTC),
-        }
-
-    with served(site) as one, served(site) as other:
-        urls = [root + path for path in site for root in (one, other)]
-        result = crawl(spider_over(*urls, start=start, parse=parse))
-    assert len(result.items) == len(titles)
 
 
 def test_an_item_that_cannot_be_read_is_kept_and_the_log_names_its_field_once():

@@ -109,16 +109,6 @@ class Picky:
         raise DropItem("not wanted")
 
 
-@pytest.mark.parametrize("pipeline", [Failing, Picky])
-def test_what_was_not_stored_is_not_remembered_and_replaces_nothing(site, ledger, pipeline):
-    site.crawl("/a", ITEM_PIPELINES={pipeline: 300})
-    assert remembered(ledger) == []
-    assert site.crawl("/b").stored == ["/b"]
-    site.pages["/b"] = page(article(3))
-    assert site.crawl("/b", ITEM_PIPELINES={pipeline: 300}).stored == []
-    assert site.crawl("/b").stored == ["/b"]
-
-
 @pytest.mark.usefixtures("known")
 def test_unchanged_pages_can_be_kept_or_marked(site, ledger):
     kept = site.crawl(DEDUP_REVISITS="keep")

@@ -77,11 +77,6 @@ def test_a_page_that_was_stored_in_half_is_stored_by_the_next_crawl(tmp_path: An
     assert items == [PARTS[:1], PARTS, []]
 
 
-def test_a_copy_of_a_page_that_was_stored_in_half_is_stored():
-    options = {"parse": failing_once("generator"), "SPIDER_MIDDLEWARES": {Handling: 543}}
-    assert crawl_site(SITE, "/a", "/b", **options).items == PARTS[:1] + PARTS
-
-
 def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():
     visited: list[str] = []
     failures = iter([True])

@@ -11,7 +11,6 @@ from web import served
 
 from dedup.scrapy_plugin.settings import SettingError
 from dedup.stores import LedgerError
-from dedup.stores.reader import LedgerReader
 
 TEXT = article(1)
 LAMP = page(TEXT)
@@ -99,30 +98,6 @@ def test_a_page_counts_once_by_its_first_item_whatever_is_dropped_with_the_other
     assert "exact_duplicates" not in result.dedup_stats
     assert result.dedup_stats["items/dropped"] == 1
     assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
-
-
-@pytest.mark.slow
-def test_a_later_crawl_knows_each_item_by_its_number(tmp_path):
-    with known_site({"/list": LAMP}, tmp_path) as site:
-
-        def stored(*skus: int) -> list[Any]:
-            options = {"parse": parse_products, "skus": {"/list": skus}}
-            result = site.crawl(**options, DEDUP_SCOPE="field:sku")
-            assert "log_count/ERROR" not in result.stats
-            return [item["sku"] for item in result.items]
-
-        assert stored(1, 2) == [1, 2]
-        assert stored(1, 2) == []
-        assert stored(1, 2, 3) == [3]
-        assert stored(1, 2, 3) == []
-        assert stored(4) == [4]
-        assert stored(4, 2) == []
-        # One that has changed takes the place of itself only.
-        site.pages["/list"] = page(article(2))
-        assert stored(4, 2) == [4, 2]
-        with LedgerReader(site.ledger) as reader:
-            scopes = sorted(stored.record.scope for stored in reader.pages())
-        assert scopes == [f"item [{number}]" for number in (1, 2, 3, 4)]
 
 
 def test_links_need_a_verdict_on_the_page():

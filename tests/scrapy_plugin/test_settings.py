@@ -23,33 +23,6 @@ def read(**settings: Any) -> DedupSettings:
     return DedupSettings.from_settings(Settings(settings))
 
 
-def test_the_defaults_are_those_of_the_documentation():
-    assert dict(read().shown) == {
-        "DEDUP_METHOD": "simhash",
-        "DEDUP_MAX_DISTANCE": 3,
-        "DEDUP_EXTRACTOR": "trafilatura",
-        "DEDUP_ITEM_FIELD": "",
-        "DEDUP_ENABLED": True,
-        "DEDUP_MIN_TOKENS": 20,
-        "DEDUP_EVIDENCE": True,
-        "DEDUP_SCOPE": "crawl",
-        "DEDUP_ACTION": "drop",
-        "DEDUP_FOLLOW_DUPLICATES": True,
-        "DEDUP_FIELDS": {},
-        "DEDUP_SKETCH_FIELD": "",
-        "DEDUP_IGNORE_FIELDS": [],
-        "DEDUP_WORKERS": 1,
-        "DEDUP_LOG_LEVEL": "INFO",
-        "DEDUP_REPORT": "",
-        "DEDUP_INDEX": "",
-        "DEDUP_REVISITS": "drop",
-        "DEDUP_SKIP_URLS": False,
-        "DEDUP_CLOSE_UNCHANGED": 0,
-        "DEDUP_DUPLICATES": "",
-        "DEDUP_PREFER": [],
-    }
-
-
 RIGHT = [
     ("enabled", "0", False),
     ("follow_duplicates", "False", False),

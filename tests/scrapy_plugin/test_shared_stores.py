@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import ADDON, Crawl, crawl_paths, logged, path_of, report_in, spider_over, start_process
+from crawls import ADDON, Crawl, crawl_paths, logged, path_of, spider_over, start_process
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
 from scrapy.crawler import AsyncCrawlerRunner
-from texts import article, edited, page, replaced
+from texts import article, edited, page
 from web import served
 
 from dedup.scrapy_plugin import limits
@@ -283,26 +283,6 @@ def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
     [left] = [message for message in crawled.messages() if "not in the ledger" in message]
     assert int(left.split()[0]) >= 1
     server.start()  # as the fixture ends it
-
-
-def test_without_the_store_an_original_has_no_url_and_a_report_is_written(
-    tmp_path: Path, fleet: Fleet, server: RedisServer
-):
-    """And there are no near misses."""
-    fleet.pages["/far"] = page(replaced(article(1), 60))
-    settings = {"DEDUP_REPORT": str(tmp_path), "DEDUP_MAX_DISTANCE": 3}
-    fleet.crawl("/0", DEDUP_MAX_DISTANCE=3)
-    crawled = fleet.crawl(
-        "/far", "/1", "/0b", before=Outage(server, "/1"), limits=SHORT, **settings
-    )
-    assert crawled.stored == ["/far", "/1"]
-    [(_, reason)] = crawled.dropped
-    name = f"redis://127.0.0.1:{server.port}/0?namespace=test"
-    assert reason.verdict.original == f"page 1 of {name}"
-    assert crawled.messages(logging.ERROR) == []
-    assert "errors" not in crawled.dedup_stats
-    assert report_in(tmp_path)["pages"]["judged"] == 3
-    server.start()
 
 
 def test_a_server_that_hangs_neither_costs_items_nor_holds_up_the_end(

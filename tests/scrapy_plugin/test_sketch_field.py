@@ -1,14 +1,12 @@
 """DEDUP_SKETCH_FIELD in whole crawls: the records that items have, and what is made of them."""
 
 import json
-import os
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import sampled
 from crawls import crawl_paths
 from scrapy import Request
 from scrapy.settings import Settings
@@ -142,23 +140,3 @@ def test_an_item_that_is_yielded_again_with_another_page_has_the_record_of_that(
 def test_a_field_that_another_setting_uses_is_refused(settings: dict[str, Any], other: str):
     with pytest.raises(SettingError, match=f"DEDUP_SKETCH_FIELD and {other} both use the field"):
         DedupSettings.from_settings(Settings({"DEDUP_SKETCH_FIELD": FIELD, **settings}))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "minhash"))
-def test_a_ledger_that_is_lost_is_made_again_of_the_feed(run: Run, name: str, capsys: Any):
-    run.settings["DEDUP_METHOD"] = name
-    run.crawl()
-    known, identity, stored = run.known(), run.identity, run.items
-    assert any(record.sketch for record in known)
-    assert run.rebuild("--method", name) == 0
-    assert capsys.readouterr().out == f"{run.ledger}: {len(known)} pages\n"
-    assert (run.known(), run.identity) == (known, identity)
-    again = run.crawl()
-    assert again.items == []
-    assert again.dedup_stats["unchanged"] == len(stored)
-    # Its pages expire by the age of the feed.
-    old = run.feed.stat().st_mtime - 10 * 86400
-    os.utime(run.feed, (old, old))
-    assert run.rebuild("--method", name) == 0
-    assert len(run.crawl(DEDUP_REVISITS={"drop": 9}).items) == len(stored)

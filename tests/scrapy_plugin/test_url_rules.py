@@ -188,14 +188,6 @@ def test_what_a_callback_awaits_is_sent(tmp_path, without_tests):
     assert [item["other"] for item in result.items if "other" in item] == [200]
 
 
-def test_a_part_that_means_nothing_to_products_may_choose_a_list(tmp_path, without_any_tests):
-    site = products("/list", "/list?cat=hats", query="cat=shoes", size=SIZE - 2)
-    answer = site.answer
-    lists = {"/list": listing("/1"), "/list?cat=hats": listing("/22", "/23")}
-    site.answer = lambda path: lists.get(path) or answer(path)
-    all_of(site, tmp_path)
-
-
 def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_tests):
     site = products(query="c=red_{}x")
     answer = site.answer
