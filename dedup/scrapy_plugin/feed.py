@@ -68,24 +68,13 @@ class Feed:
         """Whether an item has left the process when the file is flushed."""
         self.is_awaited = bool(options.get("batch_item_count")) and not self.can_be_flushed
         """Whether its items are safe when it is stored, while other items are in other batches."""
-        # In some encodings, more than one byte ends a line.
-        line_ends = "\n\n".encode(options["encoding"] or "utf-8")
-        has_lines, self._has_records = (
-            self._is_local
-            and is_plain
-            and line_ends.endswith(b"\n\n")
-            and issubclass(slot.exporters[slot.format], kind)
-            for kind in (exporters.JsonLinesItemExporter, exporters.CsvItemExporter)
-        )
+        has_lines = _is_local_and_has(slot, exporters.JsonLinesItemExporter)
+        self._has_records = _is_local_and_has(slot, exporters.CsvItemExporter)
         self._can_be_ended = has_lines or self._has_records
         self._mark = Path(f"{storage.path}.open") if self._is_local and not has_lines else None
         self._is_marked = False
-        is_torn = (  # by an earlier crawl, and appended to
-            self._mark is not None
-            and self._mark.exists()
-            and storage.write_mode == "ab"
-            and has_content(storage.path)
-        )
+        is_appended_to = self._is_local and storage.write_mode == "ab" and has_content(storage.path)
+        is_torn = bool(is_appended_to and self._mark and self._mark.exists())
         self._last_line_may_be_open = has_lines or (self._has_records and is_torn)
         self._is_torn = is_torn and not self._has_records
         self.has_half_an_item = False
@@ -232,6 +221,18 @@ def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> 
             return False
     call(all(feed.is_stored for feed in feeds))
     return True
+
+
+def _is_local_and_has(slot: FeedSlot, kind: type) -> bool:
+    """Return whether the file has what a *kind* of exporter writes, in bytes that end lines."""
+    # In some encodings, more than one byte ends a line.
+    line_ends = "\n\n".encode(slot.feed_options["encoding"] or "utf-8")
+    return (
+        type(slot.storage) is FileFeedStorage
+        and "postprocessing" not in slot.feed_options
+        and line_ends.endswith(b"\n\n")
+        and issubclass(slot.exporters[slot.format], kind)
+    )
 
 
 def has_content(path: str) -> bool:
