@@ -227,27 +227,24 @@ class SharedStore(Store):
                 self._own.remove(event.number)
                 events.append(Lost(Claimed(self._tail.open[event.number].record, event.number)))
         if len(made) != len(claims):
-            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
+            raise HistoryChangedError(f"{self.name} is another one than before: it is read anew")
         return [*events, *made]
 
     async def _new_entries(self, answer: Answer) -> list[Entry]:
         """Return the entries that were not followed yet, up to the own claims."""
-        entries = answer.entries
-        if self._last_entry:
-            if not entries or not _is_same(entries[0], self._last_entry):
-                raise HistoryChangedError(
-                    f"{self.name} is another one than before: it is read anew"
-                )
-            entries = entries[1:]
-        elif entries and entries[0].position != 1:
-            raise HistoryChangedError(f"{self.name} does not begin where it did: it is read anew")
+        entries, known = answer.entries, self._last_entry
+        if known:
+            is_same = bool(entries) and _is_same(entries[0], known)
+        else:
+            is_same = not entries or entries[0].position == 1
         last = answer.made[-1] if answer.made else math.inf if answer.lost else 0
-        end = answer.entries[-1].position if answer.entries else 0
-        while end < last and (more := await self._log.entries(end)):
+        end = entries[-1].position if entries else 0
+        entries = entries[1:] if known else entries
+        while is_same and end < last and (more := await self._log.entries(end)):
             entries += more
             end = more[-1].position
-        if answer.made and end < last:
-            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
+        if not is_same or (answer.made and end < last):
+            raise HistoryChangedError(f"{self.name} is another one than before: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
     def is_own(self, number: int) -> bool:
