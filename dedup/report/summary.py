@@ -235,11 +235,6 @@ class Summary:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])
         return figures
 
-    @property
-    def halvings(self) -> int:
-        """How much of the sequences of a text is to be kept for what is lost."""
-        return self.losses.halvings if self.losses else 0
-
     def close(self) -> None:
         """Forget the pages and their texts."""
         try:

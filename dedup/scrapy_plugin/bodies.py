@@ -4,14 +4,12 @@ import contextlib
 import marshal
 from collections import Counter
 from concurrent.futures import Future
-from dataclasses import replace
 from hashlib import blake2b
 from time import perf_counter
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from dedup.lost_text import Sequences
 from dedup.page import Page, PageReader, page_of_bytes
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
@@ -34,34 +32,11 @@ def reason_not_to_read(response: Response) -> str | None:
     return None
 
 
-class _LastSequences(dict[bytes, Sequences]):
-    """The samples of sequences of the bodies that were read last, *most* bytes of them."""
-
-    most = 1 << 22
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.nbytes = 0
-
-    def remember(self, key: bytes, sequences: Sequences) -> None:
-        self[key] = sequences
-        self.nbytes += _size(sequences)
-        while self.nbytes > self.most:
-            self.nbytes -= _size(self.pop(next(iter(self))))
-
-
-def _size(sequences: Sequences) -> int:
-    """Return the bytes of *sequences*, their tuple, the key, and their places in the table."""
-    return len(sequences.sample) + 300
-
-
 class BodyReader:
     """Reads the pages of responses and of items' fields, but no body twice.
 
-    It remembers what a verdict needs of each body (some 180 bytes). Samples of sequences, some
-    kilobytes each, it remembers of the last bodies only: one that comes again much later is left
-    out of the estimate of lost text. A body that comes again is read again if somebody needs its
-    text.
+    It remembers what a verdict needs of each body (some 180 bytes). A body that comes again is left
+    out of the estimate of lost text, and is read again if somebody needs its text.
 
     Where callbacks had items of many pages before, it reads the next ones before these run. Once a
     callback runs, Scrapy starts CONCURRENT_ITEMS tasks for its output. If that waits for its page
@@ -76,7 +51,6 @@ class BodyReader:
         self._pool = pool
         self._summary = summary
         self._states = states
-        self.sequences = _LastSequences()
         # By body, the packed page, or the cause and message of a failure.
         self._read: dict[bytes, bytes | tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
@@ -120,8 +94,7 @@ class BodyReader:
         if isinstance(known, tuple):
             raise ReadError(*known)
         if known:
-            page = replace(_unpack(known), sequences=self.sequences.get(key))
-            return self._repeated(page)
+            return self._repeated(_unpack(known))
         if future := self._being_read.get(key):
             return self._repeated(await result_of(future))
         start = perf_counter()
@@ -129,8 +102,6 @@ class BodyReader:
         try:
             page = await self._result(future, start)
             self._read[key] = _pack(page)
-            if page.sequences:
-                self.sequences.remember(key, page.sequences.thinned(self._summary.halvings))
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._read[key] = error.cause, str(error)[:200]

@@ -34,7 +34,7 @@ class StoreOutage:
         self._policy = policy
         self._crawler = crawler
         self._notices = notices
-        self._is_under_way = self._is_stopped = False
+        self._is_under_way = False
 
     def begin(self, error: Exception) -> None:
         """Tell of an outage, if it is not known yet, and stop the crawl if that is wanted."""
@@ -43,8 +43,7 @@ class StoreOutage:
         self._is_under_way = True
         self._notices.count("store/outages")
         logger.warning("%s; %s (store_down of DEDUP_INDEX)", error, _CONSEQUENCES[self._policy])
-        if self._policy == "stop" and not self._is_stopped:
-            self._is_stopped = True
+        if self._policy == "stop":
             end_early(self._crawler, STORE_DOWN)
 
     def end(self) -> None:

@@ -34,7 +34,6 @@ ENOUGH = 20
 """So many comparisons on a host without a counterexample make a rule."""
 _KINDS = "parameter", "parameters", "slash", "index"
 _MOST_PARTS, _MOST_RULES, _MOST_URLS = 12, 10_000, 2_000_000
-_EXAMPLES = 3
 # Page numbers, ids and languages: the last word of a name, or the value.
 _OF_CONTENT = frozenset(
     """
@@ -77,7 +76,6 @@ class UrlRules:
         self._store = store
         self._put_off = put_off
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
-        self._examples: dict[Part, list[str]] = {}
         self._tests: Counter[Part] = Counter()
         self._untested: set[Part] = set()
         # URLs, and URLs without a part: what some page has led to, and of what one was seen.
@@ -124,9 +122,6 @@ class UrlRules:
             return False
         self._change(part, spared=1)
         self._untested.add(part)
-        examples = self._examples.setdefault(part, [])
-        if len(examples) < _EXAMPLES:
-            examples.append(request.url)
         return True
 
     def page_settles(self, state: ResponseState, *, failed: bool) -> None:
@@ -223,14 +218,8 @@ class UrlRules:
             rule for part, rule in self._rules.items()
             if rule.spared or self._is_active(part) or (rule.broken and rule.agreed >= ENOUGH)
         ]  # fmt: skip
-        return [
-            {
-                **rule._asdict(),
-                "broken": bool(rule.broken),
-                "examples": self._examples.get(Part(rule.kind, rule.host, rule.name), []),
-            }
-            for rule in sorted(shown, key=lambda rule: -rule.spared)[:100]
-        ]
+        best = sorted(shown, key=lambda rule: -rule.spared)[:100]
+        return [{**rule._asdict(), "broken": bool(rule.broken)} for rule in best]
 
 
 _WHOLE = Part("", "", "")
