@@ -226,7 +226,7 @@ class Extension:
             ending.push_async_callback(self.checkpoints.close)
             ending.callback(self.summary.close)
             if self.saver:
-                ending.callback(self.saver.close)
+                ending.callback(self.saver.close, reason)
             ending.callback(self.pool.close)
             if self.settings.enabled and self._is_open:
                 self._table = await end_crawl(self, spider, reason)

@@ -13,7 +13,7 @@ def test_what_waits_for_a_request_that_is_sent_and_comes_to_nothing_is_sent_too(
     spider = Spider("test")
     engine = SimpleNamespace(spider=spider, crawl=lambda request: sent.append(request.url))
     crawler: Any = SimpleNamespace(engine=engine, spider=spider)
-    requests = PutOffRequests(crawler, lambda *_: None)
+    requests = PutOffRequests(crawler, None, lambda *_: None)
     url = "http://example.com/p"
     requests.add(Request(f"{url}?q=2"), b"q", "url_rule", b"second", b"first")
     requests.add(Request(f"{url}?a=1&q=2"), b"a", "url_rule", b"third", b"second")
@@ -22,4 +22,4 @@ def test_what_waits_for_a_request_that_is_sent_and_comes_to_nothing_is_sent_too(
     requests.send(b"q")
     requests.send_waiting(has_come)
     assert sent == [f"{url}?q=2", f"{url}?a=1&q=2"]
-    requests.close()
+    requests.close(has_finished=True)

@@ -3,6 +3,7 @@
 What is skipped as a copy of another page is fetched where that page does not come.
 """
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -188,8 +189,9 @@ def test_what_a_callback_awaits_is_sent(tmp_path, without_tests):
     assert [item["other"] for item in result.items if "other" in item] == [200]
 
 
-def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_tests):
-    site = products(query="c=red_{}x")
+def coloured_products(*links: str) -> Site:
+    """A site of products, of which some have another one at a URL that seems to be a copy."""
+    site = products(*links, query="c=red_{}x")
     answer = site.answer
 
     def coloured(path: str) -> str | None:
@@ -199,14 +201,38 @@ def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_test
         return answer(path)
 
     site.answer = coloured
-    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, DEDUP_INDEX="", **IN_ORDER)
+    return site
+
+
+def test_a_rule_that_no_sample_broke_is_tested_at_the_end(tmp_path, without_tests):
+    result = run(coloured_products(), tmp_path, DEDUP_SKIP_URLS=True, DEDUP_INDEX="", **IN_ORDER)
     assert result.stats["dedup/saved_requests/contradictions/url-rule"] == 1
     assert len(contents(result)) == SIZE + 14
 
 
-def test_with_a_jobdir_all_is_fetched_and_the_log_says_so(tmp_path):
-    site = products()
-    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, JOBDIR=str(tmp_path / "job"), **IN_ORDER)
-    assert len(site.fetched()) == 1 + 2 * SIZE
+def test_what_was_skipped_before_an_interruption_is_fetched_at_the_end(tmp_path, without_tests):
+    """Nobody knows any more what of it had come."""
+    job = tmp_path / "job"
+    settings = {
+        "JOBDIR": str(job), "DEDUP_SKIP_URLS": True, "DEDUP_INDEX": "", **IN_ORDER,
+        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+        "FEEDS": {str(tmp_path / "pages.jl"): {"format": "jsonlines"}},
+    }  # fmt: skip
+    with coloured_products("/24", "/25").served() as url:
+        crawl_shop(url, tmp_path, **settings, CLOSESPIDER_ITEMCOUNT=25)
+        assert job.joinpath("dedup.put-off.sqlite").exists()
+        result = crawl_shop(url, tmp_path, **settings)
+    assert result.stats.get("dedup/saved_requests/url_rule", 0) >= 0
+    lines = (tmp_path / "pages.jl").read_text().splitlines()
+    assert len({json.loads(line)["title"] for line in lines}) == SIZE + 2 + 14
+    assert not job.joinpath("dedup.put-off.sqlite").exists()
+
+
+def test_a_damaged_file_of_what_was_skipped_loses_no_page(tmp_path):
+    job = tmp_path / "job"
+    job.mkdir()
+    job.joinpath("dedup.put-off.sqlite").write_bytes(b"no database" * 1000)
+    queue = "scrapy.squeues.PickleFifoDiskQueue"
+    result = all_of(products(), tmp_path, JOBDIR=str(job), SCHEDULER_DISK_QUEUE=queue)
     [warning] = result.messages()
-    assert "save nothing with a JOBDIR" in warning
+    assert "is damaged" in warning

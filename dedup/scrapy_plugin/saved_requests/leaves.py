@@ -82,8 +82,7 @@ class Leaves:
             of_all
         )
         has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
-        has_job = bool(crawler.settings["JOBDIR"])
-        self._may_ask = revisits.mode == "ask" and not (has_login or has_cache or has_job)
+        self._may_ask = revisits.mode == "ask" and not (has_login or has_cache)
         self._tested: set[bytes] = set()
         self._hosts_tested: set[str] = set()
         self._distrusted = {

@@ -5,18 +5,24 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
+from dedup.logs import get_logger
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+logger = get_logger(__name__)
+
 ONE_IN = 20
 """Of so many requests that could be saved, one is sent as a test."""
+_IN_A_JOB = "dedup.put-off.sqlite"
 _TABLE = """
-    CREATE TABLE put_off (
+    CREATE TABLE IF NOT EXISTS put_off (
         id INTEGER PRIMARY KEY,
         reason BLOB,   -- sent, if that proves wrong
         saved TEXT,    -- as what it is counted
@@ -24,7 +30,7 @@ _TABLE = """
         url BLOB,      -- what stands for its URL
         instead BLOB   -- and for the one whose page is to come in its place
     );
-    CREATE INDEX by_reason ON put_off (reason);
+    CREATE INDEX IF NOT EXISTS by_reason ON put_off (reason);
 """
 _SPREAD = 2_654_435_761  # some are chosen evenly (Knuth, The Art of Computer Programming 3, 6.4)
 
@@ -35,17 +41,36 @@ def is_a_test(name: str, run: int) -> bool:
 
 
 class PutOffRequests:
-    """Keeps requests in a temporary file that are not sent, unless the reason proves wrong."""
+    """Keeps requests on disk that are not sent, unless the reason for that proves wrong.
 
-    def __init__(self, crawler: "Crawler", count: Callable[..., object]) -> None:
-        """Create it; *count* is called with the names of counters."""
+    In the folder of a job, so that they outlive the process, else in a temporary file.
+    """
+
+    def __init__(self, crawler: "Crawler", job: str | None, count: Callable[..., object]) -> None:
+        """Create it; *job* is a folder, *count* is called with the names of counters."""
         self._crawler = crawler
         self.count = count
         self.saved: Counter[str] = Counter()
         """How many requests were not sent, or answered without a body, by the reason."""
         self._has_new = True
-        self._file = sqlite3.connect("", isolation_level=None)
-        self._file.executescript(_TABLE)
+        self._path = Path(job, _IN_A_JOB) if job else None
+        try:
+            self._file = self._open()
+        except sqlite3.DatabaseError as error:
+            if self._path is None:
+                raise
+            logger.warning(
+                "%s is damaged, and begun anew: crawl once more to fetch what it has put off (%s)",
+                self._path, error,
+            )  # fmt: skip
+            self._path.unlink(missing_ok=True)
+            self._file = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        file = sqlite3.connect(self._path or "", isolation_level=None)
+        file.execute("PRAGMA synchronous = OFF")  # a process may die, the machine is no matter
+        file.executescript(_TABLE)
+        return file
 
     def add(
         self,
@@ -74,8 +99,9 @@ class PutOffRequests:
 
     def request_is_saved(self, reason: str, number: int = 1) -> None:
         """Count a request that is not sent; with a *number* of -1, it is sent after all."""
-        self.count(f"saved_requests/{reason}", number)
-        self.saved[reason] += number
+        if self.saved[reason] + number >= 0:  # else it was saved before the job was interrupted
+            self.count(f"saved_requests/{reason}", number)
+            self.saved[reason] += number
 
     def send(self, reason: bytes, most: int = -1) -> list[bytes]:
         """Send the requests that were not sent for *reason*, *most* of them, here and there.
@@ -128,5 +154,8 @@ class PutOffRequests:
             sent.append(reason)
         return sent
 
-    def close(self) -> None:
+    def close(self, *, has_finished: bool) -> None:
+        """Close the file; forget the requests if the crawl *has_finished*, else its job goes on."""
         self._file.close()
+        if self._path and has_finished:
+            self._path.unlink(missing_ok=True)

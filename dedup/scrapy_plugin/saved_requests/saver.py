@@ -7,7 +7,6 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from dedup.logs import get_logger
 from dedup.report.summary import Summary
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import note_link
@@ -20,9 +19,6 @@ from dedup.stores import SqliteStore, Store
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-
-logger = get_logger(__name__)
 
 
 class RequestSaver:
@@ -41,19 +37,14 @@ class RequestSaver:
         self._notices = notices
         self._leaves: Leaves | None = None
         self._rules: UrlRules | None = None
-        put_off = self._put_off = PutOffRequests(crawler, summary.count)
+        put_off = self._put_off = PutOffRequests(crawler, settings.job, summary.count)
         known = []
         if isinstance(store, SqliteStore):
             store.remember_requests()
             known = [rule for rule in store.url_rules() if rule.kind != NOT_MODIFIED]
             if settings.revisits.need_leaves:
                 self._leaves = Leaves(crawler, settings.revisits, store, put_off, page_is_unchanged)
-        if settings.job and (settings.skip_urls or settings.revisits.mode == "ask"):
-            logger.warning(
-                'DEDUP_SKIP_URLS, and DEDUP_REVISITS = "ask", save nothing with a JOBDIR: what '
-                "they put off would be lost if the job is interrupted"
-            )
-        if settings.skip_urls and not settings.job:
+        if settings.skip_urls:
             rules = self._rules = UrlRules(store, put_off, known)
             crawler.signals.connect(rules.spider_idles, signals.spider_idle)
         summary.saved_requests = self.figures
@@ -97,6 +88,6 @@ class RequestSaver:
         rules = self._rules.figures() if self._rules else []
         return {"reasons": dict(self._put_off.saved), "rules": rules}
 
-    def close(self) -> None:
-        """Forget what was put off, as Scrapy forgets its queue."""
-        self._put_off.close()
+    def close(self, reason: str) -> None:
+        """Forget what was put off, unless a job goes on after the *reason* of the crawl's end."""
+        self._put_off.close(has_finished=reason == "finished")
