@@ -79,10 +79,9 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     }  # fmt: skip
 
 
-@pytest.fixture
-def linked(tmp_path):
-    """A folder with a page, and links to a secret, to a folder, to itself and to nothing."""
-    folder = write(tmp_path / "site", [article(1)])
+def test_links_in_a_folder_are_left_out_and_counted(tmp_path, capsys):
+    """Links to a secret, to a folder, to itself and to nothing."""
+    linked = folder = write(tmp_path / "site", [article(1)])
     (tmp_path / "secret").write_text("root:x:0:0")
     more = write(tmp_path / "elsewhere", [article(2)])
     for name, target in (
@@ -91,10 +90,6 @@ def linked(tmp_path):
         (".hidden", more), ("p.png", tmp_path / "secret"), ("copy.txt", "texts/page0.txt"),
     ):  # fmt: skip
         (folder / name).symlink_to(target)
-    return folder
-
-
-def test_links_in_a_folder_are_left_out_and_counted(linked, tmp_path, capsys):
     code, out, err = run(capsys, "scan", linked, "-o", tmp_path / "unique", "--workers", 1)
     assert (code, err) == (0, "")
     assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}

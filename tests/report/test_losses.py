@@ -4,6 +4,7 @@ import random
 from contextlib import closing
 
 import pytest
+from cases import each
 from report_of import SETTINGS, dropped_text, exact, lossy, near
 
 from dedup.lost_text import sequences_of
@@ -72,18 +73,17 @@ def test_an_exact_duplicate_loses_nothing_wherever_its_original_is():
     assert (result.pages, result.pages_of_earlier_crawls, result.share) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("is_met", [True, False])
-def test_a_drop_for_an_earlier_page_is_looked_at_if_that_is_met_at_any_time(is_first, is_met):
+@each("met", ["before", "after", "never"])
+def test_a_drop_for_an_earlier_page_is_looked_at_if_that_is_met_at_any_time(met):
     crawl = Crawl(has_past=True)
-    if is_first and is_met:
+    if met == "before":
         crawl.judge(UNCHANGED, "a", 1)
     crawl.judge(near("a", 1), "b", 1, "two words")
-    if is_met and not is_first:
+    if met == "after":
         crawl.judge(UNCHANGED, "a", 1)
     result = crawl.result()
-    assert (result.pages, result.pages_of_earlier_crawls) == ((1, 0) if is_met else (0, 1))
-    assert result.share == (round(2 / 52, 6) if is_met else 0)
+    assert (result.pages, result.pages_of_earlier_crawls) == ((0, 1) if met == "never" else (1, 0))
+    assert result.share == (0 if met == "never" else round(2 / 52, 6))
 
 
 def test_a_page_that_is_met_again_with_a_change_may_have_lost_text():
