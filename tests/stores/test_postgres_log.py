@@ -241,6 +241,14 @@ async def test_too_many_connections_may_become_fewer(server, role, logs):
     assert await logs(url).open() == Found(IDENTITY, True)
 
 
+async def crawls_are_told(process, server, reasons):
+    """Expect the crawls to be there after the server was killed, with the reasons of their ends."""
+    server.kill()
+    server.start()
+    await down(process.log.crawls())
+    assert [row.reason for row in await process.log.crawls()] == reasons
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["on", "off"])
 async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
@@ -251,8 +259,9 @@ async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
     database = server.new_database()
     server.run(f"ALTER DATABASE {database} SET synchronous_commit = {setting}")
     process = await logs.joined(server.url(database))
+    await crawls_are_told(process, server, [None])
     stored = []
-    for number in range(5):
+    for number in range(2):
         [claim] = await process.claim(record(number))
         assert (await process.exchange(commits=[claim])).lost == []
         stored.append(claim[0])
@@ -267,21 +276,8 @@ async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
         assert answer.lost == [serial for _, serial in late if is_lost]
         stored += [number for number, _ in late if not is_lost]
         assert await process.log.open() == Found(IDENTITY, True)
-
-
-@pytest.mark.slow
-async def test_what_joins_and_leaves_is_there_after_the_server_was_killed(own_server, logs):
-    server = own_server
-    process = await logs.joined(server.url())
-    server.kill()
-    server.start()
-    await down(process.log.crawls())
-    assert [row.reason for row in await process.log.crawls()] == [None]
     await process.leave()
-    server.kill()
-    server.start()
-    await down(process.log.crawls())
-    assert [row.reason for row in await process.log.crawls()] == ["finished"]
+    await crawls_are_told(process, server, ["finished"])
 
 
 @pytest.mark.slow
