@@ -104,16 +104,15 @@ class Follower:
                     again = self._next_late()
                     events = await self._send(_NO_NEWS, again, [claimed for claimed, _ in wanted])
                     claims = self._take_over(events, again, len(wanted))
+                for claim, (_, made) in zip(claims, wanted, strict=True):
+                    if made.done():  # nobody waits for it any more
+                        self.release(claim)
+                    else:
+                        made.set_result(claim)
             except Exception as error:
                 for _, made in wanted:
                     if not made.done():
                         made.set_exception(error)
-                continue
-            for claim, (_, made) in zip(claims, wanted, strict=True):
-                if made.done():  # nobody waits for it any more
-                    self.release(claim)
-                else:
-                    made.set_result(claim)
 
     def _check_is_up(self) -> None:
         if self.store.is_down:

@@ -34,12 +34,8 @@ class Server:
         self.seen_again = {}
 
     def backup(self):
-        """Return a copy of all that is there, for `restore`."""
+        """Return a copy of all that is there."""
         return deepcopy(vars(self))
-
-    def restore(self, backup):
-        """Forget what happened since *backup*, but the time."""
-        vars(self).update(deepcopy(backup) | {"now": self.now, "is_down": self.is_down})
 
     def append(self, owner, serial, run, event):
         self.log.append(to_bytes(Entry(0, owner, serial, run, self.now, event)))
