@@ -227,19 +227,6 @@ def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
     assert detector.judge(with_menu(11, 3)).original == "http://a/10"
 
 
-@pytest.mark.slow
-def test_claims_that_are_released_are_forgotten_and_take_no_memory():
-    detector = Detector(METHOD)
-    finished(detector.reserve(with_menu(1)))
-    for number in range(2, 6_000):
-        detector.release(finished(detector.reserve(with_menu(number))).claim)
-        if number == 3_000:
-            most = detector.follower.view.nbytes
-    assert detector.follower.view.nbytes <= most
-    assert detector.judge(with_menu(20_000, 2)).kind is Kind.NEW
-    assert len(detector) == 1
-
-
 def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
     """All that a page says may stand in what is taken for chrome."""
     detector = Detector(METHOD)
