@@ -74,8 +74,10 @@ def run(options: argparse.Namespace) -> None:
     done = _converted(first, options)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.without_text:
-        told = count_of(done.without_text, "page")
-        print(f"{told} without a text: stored again when met; --texts takes them from feeds")
+        print(
+            f"{count_of(done.without_text, 'page')} without a text: stored again when met; --texts "
+            "takes them from feeds"
+        )
 
 
 def _converted(ledger: Path | ServerUrl, options: argparse.Namespace) -> Reindexed:

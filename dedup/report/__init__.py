@@ -1,6 +1,5 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
-from dedup.report.folder import write_json
 from dedup.report.html import as_html
 from dedup.report.losses import Losses
 from dedup.report.report import Report
@@ -9,6 +8,4 @@ from dedup.report.table import as_text
 from dedup.report.templating import write_html
 from dedup.report.texts import TextStore
 
-__all__ = [
-    "Losses", "Report", "Summary", "TextStore", "as_html", "as_text", "write_html", "write_json",
-]  # fmt: skip
+__all__ = ["Losses", "Report", "Summary", "TextStore", "as_html", "as_text", "write_html"]

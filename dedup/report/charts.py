@@ -39,13 +39,11 @@ def shares(report: Report) -> list[tuple[str, int, float]]:
 
 
 def threshold_of(report: Report) -> float | None:
-    """Return the greatest distance of a near-duplicate, ``None`` where it is not known."""
     distance = report.settings.get("DEDUP_MAX_DISTANCE")
     return distance if isinstance(distance, int | float) else None
 
 
 def numbered(distances: Mapping[str, int]) -> dict[float, int]:
-    """Return the counts of a report by distance, with numbers as keys."""
     return {float(distance): count for distance, count in distances.items()}
 
 

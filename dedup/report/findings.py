@@ -160,7 +160,6 @@ def _waiting(report: Report) -> Finding | None:
 
 
 def _copies_only(report: Report) -> Finding | None:
-    """Find URLs of which all pages are copies, such as print views."""
     patterns = [
         name
         for name in report.url_patterns.largest
