@@ -190,7 +190,7 @@ def test_two_pages_of_a_ledger_are_explained_and_its_texts_can_be_judged(town, t
     assert by_method["simhash"]["verdict"] == "near-duplicate"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (["report", "LEDGER", "-o", "OUT", "--crawl", "7"], "--crawl must be one of 1, 2, got 7"),
@@ -203,7 +203,8 @@ def test_two_pages_of_a_ledger_are_explained_and_its_texts_can_be_judged(town, t
 )
 def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, message):
     empty = tmp_path / "empty.sqlite"
-    SqliteStore(empty, {"method": "simhash"}).close()
+    if not empty.exists():
+        SqliteStore(empty, {"method": "simhash"}).close()
     names = {"LEDGER": town[0], "EMPTY": empty, "OUT": tmp_path / "out.html"}
     assert message in refused(capsys, *(names.get(name, name) for name in arguments))
     assert not names["OUT"].exists()

@@ -7,14 +7,14 @@ from datetime import datetime
 
 import pytest
 from cases import each
-from report_of import SETTINGS, exact, judged, near, new
+from report_of import SETTINGS, exact, judged, near, new, page
 from texts import article
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.item_values import PageOfItem, values_of
 from dedup.methods import SimHash
-from dedup.page import Page, PageReader
+from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
@@ -68,21 +68,17 @@ def test_the_fields_are_told_in_which_items_of_kept_pages_differ(summary):
     assert [field.name for field in found.fields[2:]] == [f"f{n:02}" for n in range(1, 9)]
 
 
-def test_the_times_of_stages_are_summed(summary, detector):
+def test_the_times_of_stages_are_summed_and_the_index_is_weighed(summary, stats, detector):
     for milliseconds in range(1, 101):
         summary.record_time("extraction", milliseconds / 1000)
-    [(stage, time)] = summary.finish(detector).seconds_per_page.items()
+    detector.judge(page("a page of some words " * 20).record.under("http://a/"))
+    report = summary.finish(detector)
+    [(stage, time)] = report.seconds_per_page.items()
     assert (stage, time.pages) == ("extraction", 100)
     assert (time.median, time.p95, time.sum) == pytest.approx((0.05, 0.095, 5.05), rel=0.02)
-
-
-def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
-    page = PageReader(lambda html: html, SimHash()).read_html("a page of some words " * 20)
-    detector.judge(page.record.under("http://a/"))
-    index = summary.finish(detector).index
-    assert (index.pages, index.bytes) == (1, detector.nbytes)
+    assert (report.index.pages, report.index.bytes) == (1, detector.nbytes)
     assert stats.get_stats()["dedup/index/pages"] == 1
-    assert stats.get_stats()["dedup/index/bytes"] == index.bytes
+    assert stats.get_stats()["dedup/index/bytes"] == report.index.bytes
 
 
 def test_the_report_can_be_written_as_json(summary, detector):
