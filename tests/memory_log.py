@@ -180,7 +180,7 @@ class MemoryLog(Log):
 
     async def close(self): ...
 
-    async def snapshot(self, since=0.0):
+    async def snapshot(self):
         async with self._visit() as server:
             entries = [server.entry(position) for position in range(1, len(server.log) + 1)]
         for start in range(0, len(entries), 10):

@@ -150,12 +150,11 @@ class Log(ABC):
     # Reading.
 
     @abstractmethod
-    def snapshot(self, since: float = 0.0) -> AsyncGenerator[Sequence[Entry], None]:
+    def snapshot(self) -> AsyncGenerator[Sequence[Entry], None]:
         """Yield what counts now, in pieces: claims, each before what became of it.
 
-        Claims of stored pages are in the order of their numbers. What was released or replaced, and
-        what was stored before the time *since*, may be there, or not. The last entry of all is the
-        last one of the log, even if it tells nothing more.
+        Claims are in the order of their numbers. What was released or replaced may be there, or
+        not. The last entry of all is the last one of the log, even if it tells nothing more.
         """
 
     @abstractmethod
@@ -181,7 +180,7 @@ class ServerLog(Log):
     async def _entries_at(self, numbers: Sequence[int]) -> Iterable[tuple[int, bytes]]:
         """Return the entries at a few positions, with these, of those that are there."""
 
-    async def snapshot(self, since: float = 0.0) -> AsyncGenerator[list[Entry], None]:
+    async def snapshot(self) -> AsyncGenerator[list[Entry], None]:
         last: list[bytes] = []
         position = 0
         while True:

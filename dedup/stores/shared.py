@@ -121,7 +121,7 @@ class SharedStore(Store):
         self._has_to_read, last = True, None
         tail = Tail(KnownPages(self.run, self._began_at), self._stored_since)
         with self._noting_outage():
-            async for entries in self._log.snapshot(self._stored_since):
+            async for entries in self._log.snapshot():
                 if pages := tail.read(entries):
                     yield pages
                 last = entries[-1]

@@ -206,9 +206,9 @@ class SqliteLog(Log):
 
     # Reading.
 
-    async def snapshot(self, since: float = 0.0) -> AsyncGenerator[list[Entry], None]:
+    async def snapshot(self) -> AsyncGenerator[list[Entry], None]:
         if (file := await self._open_to_read()) is not None:
-            pieces = self._snapshot(file, since)
+            pieces = self._snapshot(file)
             while (piece := await self._run(next, pieces, None)) is not None:
                 yield piece
 
@@ -221,9 +221,9 @@ class SqliteLog(Log):
             # Whoever reads no further leaves it to the end of the log.
             return self._closing.enter_context(closing(self._file.read_only()))
 
-    def _snapshot(self, file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
+    def _snapshot(self, file: sqlite3.Connection) -> Iterator[list[Entry]]:
         with self._errors(), closing(file):
-            yield from sqlite_tables.snapshot(file, since)
+            yield from sqlite_tables.snapshot(file)
 
     @_in_thread
     def entries(self, after: int) -> list[Entry]:

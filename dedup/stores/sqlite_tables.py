@@ -132,17 +132,14 @@ def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
     return Entry(number, NOBODY, 0, run, stored, Committed(number))
 
 
-def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
+def snapshot(file: sqlite3.Connection) -> Iterator[list[Entry]]:
     """Yield what counts, in pieces: pages, then the claims that are open, and the last entry.
 
-    Pages are those that were stored since a time. Raises sqlite3.DatabaseError for a value that
-    cannot be right.
+    Raises sqlite3.DatabaseError for a value that cannot be right.
     """
     pages = file.execute(
-        f"SELECT pages.id, coalesce(run, crawl), stored, items, preferred, {tables.RECORD} "
-        "FROM pages LEFT JOIN crawls ON crawls.id = crawl "
-        "WHERE ended IS NULL AND stored >= ? ORDER BY pages.id",
-        (since,),
+        f"SELECT pages.id, coalesce(run, crawl), stored, items, preferred, {tables.RECORD} FROM "
+        "pages LEFT JOIN crawls ON crawls.id = crawl WHERE ended IS NULL ORDER BY pages.id"
     )
     while rows := pages.fetchmany(_ROWS_AT_ONCE):
         yield [entry for row in rows for entry in _entries_of_page(*row)]

@@ -222,9 +222,9 @@ class WatchedLog(Log):
         await asyncio.gather(*self._late, return_exceptions=True)
         await self._log.close()
 
-    async def snapshot(self, since=0.0):
+    async def snapshot(self):
         await self._travel()
-        async for piece in self._log.snapshot(since):
+        async for piece in self._log.snapshot():
             yield piece
             if self._chooser.random() < self._weather.lost:
                 raise StoreDownError("an answer was lost")

@@ -239,8 +239,8 @@ async def test_a_reset_meanwhile_is_noticed(place, path):
     log = place.log()
     snapshot = log.snapshot
 
-    async def then_reset(since=0.0):
-        async for piece in snapshot(since):
+    async def then_reset():
+        async for piece in snapshot():
             yield piece
         other = await taking_part(place, reset=True, spider="another")
         await other.store(page(2))
@@ -257,10 +257,10 @@ async def test_a_run_that_begins_meanwhile_has_its_crawl(place, path):
     log = place.log()
     snapshot = log.snapshot
 
-    async def later_snapshot(since=0.0):
+    async def later_snapshot():
         later = await taking_part(place, spider="later")
         await later.store(page(1))
-        async for piece in snapshot(since):
+        async for piece in snapshot():
             yield piece
 
     log.snapshot = later_snapshot

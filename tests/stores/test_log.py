@@ -163,8 +163,8 @@ async def collected(iterator):
     return [item async for item in iterator]
 
 
-async def snapshot_of(log, since=0.0):
-    return [entry async for piece in log.snapshot(since) for entry in piece]
+async def snapshot_of(log):
+    return [entry async for piece in log.snapshot() for entry in piece]
 
 
 def counting(entries):
@@ -395,21 +395,6 @@ async def test_the_commit_of_a_claim_counts_after_the_lease_if_nobody_has_met_it
 
 
 # Reading.
-
-
-async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(place):
-    process = await joined(place)
-    [opened, later] = await process.claim(record(1), record(2))
-    await process.store(record(3))
-    await place.server.pass_time(SHORT)
-    since = (await process.log.entries(0))[-1].at + SHORT / 2
-    await process.store(record(4))
-    await process.exchange(commits=[later])
-    found = await snapshot_of(process.log, since)
-    stored, claims, _ = counting(found)
-    assert {later[0], 5} <= set(stored) <= {later[0], 3, 5}
-    assert set(claims) == {opened[0]}
-    assert found[-1] == (await all_entries(process.log))[-1]
 
 
 async def test_a_snapshot_is_one_state_or_a_later_one_while_others_go_on(place):

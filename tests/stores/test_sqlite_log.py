@@ -231,16 +231,12 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     assert [entry.event.record for entry in answer.entries[1:]] == [record(4), record(5)]
 
 
-@pytest.mark.parametrize("how", ["ended", "too old"])
-async def test_a_snapshot_ends_with_the_last_page_also_if_that_does_not_count(shared, how):
+async def test_a_snapshot_ends_with_the_last_page_also_if_that_does_not_count(shared):
     crawl_alone(shared.path, record(1), record(2))
-    if how == "ended":
-        shared.query("UPDATE pages SET ended = 1 WHERE id = 2")
-    else:
-        shared.query("UPDATE pages SET stored = 1 WHERE id = 2")
+    shared.query("UPDATE pages SET ended = 1 WHERE id = 2")
     log = shared.log()
     await log.open()
-    entries = await snapshot_of(log, since=100.0)
+    entries = await snapshot_of(log)
     assert records(counting(entries)[0]) == {1: record(1)}
     assert (entries[-1].position, entries[-1].event) == (2, Committed(2))
     process = Process(log)
