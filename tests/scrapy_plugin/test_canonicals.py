@@ -1,9 +1,5 @@
 """Pages that name another one as their canonical page give way to it, where that is true."""
 
-import asyncio
-from time import monotonic
-from urllib.parse import urlsplit
-
 import pytest
 from cases import examples
 from crawls import crawl_site
@@ -242,39 +238,6 @@ def test_a_page_does_not_wait_longer_than_the_setting_says():
     assert result.stored == ["/print"]
     assert result.originals == {"/tea": "/print"}
     assert result.stats["dedup/canonicals/late"] == 1
-
-
-@pytest.mark.slow
-def test_a_reprint_waits_no_longer_than_the_setting_says_for_all_that_it_waits_for():
-    timeout, ended = 3, {}
-
-    class Storage:
-        def __init__(self):
-            self.is_over = asyncio.Event()
-
-        async def process_item(self, item):
-            path = urlsplit(item["url"]).path
-            if path == "/like-it":
-                await asyncio.sleep(0.7 * timeout)
-            elif path == "/tea":
-                await asyncio.wait_for(self.is_over.wait(), 60)
-            ended[path] = monotonic()
-            if path == "/like-it":
-                raise DropItem("not wanted")
-            self.is_over.set()
-            return item
-
-    site = {
-        "/tea": page(TEXT, title="Tea"),
-        "/like-it": page(COPY, title="Drink"),
-        "/reprint": naming("/tea", COPY, title="Drink"),
-    }
-    crawling = {"ITEM_PIPELINES": {Storage: 300}, "limits": {"WAIT_TIMEOUT": timeout}}
-    result = crawl_site(site, DEDUP_PREFER=["canonical"], **crawling)
-    assert list(ended) == ["/like-it", "/reprint", "/tea"]
-    assert result.stats["dedup/claims/waited"] == 2
-    assert "dedup/claims/unresolved" not in result.stats
-    assert ended["/reprint"] < ended["/like-it"] + timeout
 
 
 async def in_order(self):

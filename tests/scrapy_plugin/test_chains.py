@@ -118,19 +118,6 @@ def test_each_product_and_its_mirror_is_stored_once_however_it_is_handed_on(way:
     assert result.messages() == []
 
 
-def test_a_mirror_under_other_paths_is_stored_once_more_if_its_items_name_their_first_page(
-    tmp_path: Any,
-):
-    """One copy too many: nobody knows that the two paths are two names of one product.
-
-    As a job: requests on disk are other objects when they come back.
-    """
-    moved = {path.replace("/product/", "/lamps/"): body for path, body in MIRROR.items()}
-    result = run(SHOP, moved, attributes=HANDING_ON, JOBDIR=str(tmp_path))
-    assert names(result.items) == sorted(EVERY_PRODUCT + MIRRORED)
-    assert "scheduler/dequeued/disk" in result.stats
-
-
 def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for():
     """The third answer comes from a mirror."""
 

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,10 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
-from scrapy.settings import Settings
 from texts import article, edited, page
 
 from dedup.scrapy_plugin import UnchangedPage
-from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.stores import LedgerError, SqliteStore
+from dedup.stores import LedgerError
 
 SITE = {
     "/a": page(article(1)),
@@ -370,15 +367,3 @@ def test_whatever_fails_at_the_end_the_file_is_given_back(site, tmp_path, monkey
         patched.setattr(broken, failing)
         assert site.crawl(DEDUP_DUPLICATES=tmp_path / "dropped").stored == STORED
     assert len(site.crawl().stored) == (3 if "publishing" in broken else 0)
-
-
-@pytest.mark.slow
-def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
-    link = tmp_path / "link.sqlite"
-    link.symlink_to(ledger)
-    with pytest.raises(LedgerError, match="is a broken link"):
-        site.crawl(DEDUP_INDEX=link)
-    site.crawl()
-    identity = DedupSettings.from_settings(Settings()).identity
-    with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match="in use"):
-        site.crawl(DEDUP_INDEX=link)

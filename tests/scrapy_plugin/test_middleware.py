@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from crawls import crawl_site, known_site
+from crawls import crawl_site
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from texts import article, page
 from web import Answer
@@ -67,14 +67,6 @@ def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(k
     result = crawl_site(SITE, "/a", **options)
     assert result.items == half + PARTS
     assert result.dropped == []
-
-
-@pytest.mark.slow
-def test_a_page_that_was_stored_in_half_is_stored_by_the_next_crawl(tmp_path: Any):
-    options = {"parse": failing_once("generator"), "SPIDER_MIDDLEWARES": {Handling: 543}}
-    with known_site(SITE, tmp_path) as site:
-        items = [site.crawl("/a", **options).items for _ in range(3)]
-    assert items == [PARTS[:1], PARTS, []]
 
 
 def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():

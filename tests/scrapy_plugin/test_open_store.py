@@ -1,12 +1,10 @@
 """Two crawls that want one ledger: the second stops."""
 
-import logging
 from pathlib import Path
 
 import pytest
-from crawls import known_site, remembered
+from crawls import remembered
 from projects import HeldPages, Project, crawl_under_way
-from texts import article, page
 from web import served
 
 
@@ -30,14 +28,3 @@ def test_a_crawl_that_wants_the_ledger_of_another_stops(tmp_path: Path):
     assert exit_code == 1
     assert feed.read_text() == "of before\n"
     assert remembered(project.folder / "pages.sqlite") == ["/0"]
-
-
-def test_the_log_says_how_many_pages_of_earlier_crawls_are_known(tmp_path: Path):
-    with known_site({"/0": page(article(1)), "/1": page(article(2))}, tmp_path) as site:
-        told = [
-            message.partition(" knows ")[2]
-            for path in ("/0", "/1", "/0")
-            for message in site.crawl(path).messages(logging.INFO)
-            if "earlier crawls" in message
-        ]
-    assert told == ["1 page of earlier crawls", "2 pages of earlier crawls"]

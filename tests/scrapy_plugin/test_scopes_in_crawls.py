@@ -74,15 +74,6 @@ def test_an_item_without_a_value_is_kept_and_counted_and_has_its_text():
     assert "without a value for DEDUP_SCOPE = 'field:sku' are not compared" in told
 
 
-def test_a_value_that_cannot_be_a_scope_costs_no_item():
-    skus = twice_each([object(), b"bytes", {1, 2}, {1: 2, "a": 3}])
-    result = run(skus, DEDUP_SCOPE="field:sku")
-    assert result.stored == list(skus)
-    assert result.stats["dedup/skipped/unreadable_item"] == 2
-    assert result.stats["dedup/errors"] == len(skus) - 2
-    assert result.stats["dedup/skipped/no_scope"] == len(skus) - 2
-
-
 def test_each_item_of_a_page_is_compared_with_those_of_its_own_number():
     result = run({"/list": (1, 2, 2), "/copy": (2, 3)}, DEDUP_SCOPE="field:sku")
     # Items of one page with one number share its verdict, as all items of a page do else.

@@ -1,13 +1,11 @@
 """A method that simplifies Chinese, in crawls: both scripts match, and are stored as they were."""
 
-import sys
-
 import pytest
 from crawls import crawl_site
 from scrapy.settings import Settings
 from texts import CHINESE, TRADITIONAL_CHINESE, page
 
-from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.scrapy_plugin.settings import DedupSettings
 
 SITE = {
     "/cn": page(CHINESE, title="鸟类的迁徙"),
@@ -48,14 +46,3 @@ def test_both_scripts_of_a_page_are_stored_once_as_the_first_of_them(workers):
 def test_a_ledger_and_a_record_are_for_one_of_both():
     assert read(DEDUP_METHOD=SIMPLIFYING).identity != read().identity
     assert read(DEDUP_METHOD=SIMPLIFYING).made_with != read().made_with
-
-
-def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opencc", None)
-    with pytest.raises(
-        SettingError, match=r"^DEDUP_METHOD: simhash: simplify_chinese needs OpenCC: pip install '"
-    ):
-        read(DEDUP_METHOD=SIMPLIFYING)
-    assert not read(
-        DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": False}
-    ).method.simplifies_chinese
