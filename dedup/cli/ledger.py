@@ -28,7 +28,7 @@ examples:
   dedup ledger pages.jsonl more.jsonl -o pages.sqlite                     make it again
 
 A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. A
-store that crawls use, or that holds pages, is not written.
+store that crawls use, or that is not empty, is not written.
 
 Sketches of another method are computed from the texts in the feeds of the crawls, which must have
 the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is

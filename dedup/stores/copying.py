@@ -4,7 +4,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -78,19 +78,17 @@ async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
 
 
 async def check_target(log: ServerLog) -> bool:
-    """Return whether anything is in *log*, which is open afterwards.
+    """Return whether anybody has used *log*, which is open afterwards.
 
-    Raises LedgerError unless a ledger can be copied there: it holds no page, and no crawl uses it.
+    Raises LedgerError unless a ledger can be copied there: it is empty, and no crawl uses it.
     """
     found = await log.open()
     if found is None:
         return False
     if found.is_in_use:
         raise _in_use_error(log)
-    async with aclosing(log.snapshot()) as pieces:
-        async for entries in pieces:
-            if any(isinstance(entry.event, Committed) for entry in entries):
-                raise LedgerError(f"{log.name} holds pages: name another store (?namespace=)")
+    if await log.entries(0):
+        raise LedgerError(f"{log.name} is not empty: name another store (?namespace=)")
     return True
 
 

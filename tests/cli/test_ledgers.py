@@ -203,7 +203,7 @@ def test_a_ledger_moves_into_a_store_another_one_and_back(url, ledger, tmp_path,
     assert shown(capsys, "ledger", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
     for source in url, ledger:
         told = refused(capsys, "ledger", source, "-o", url)
-        assert told.endswith("holds pages: name another store (?namespace=)")
+        assert told.endswith("is not empty: name another store (?namespace=)")
     assert shown(capsys, "ledger", f"{url}2", "-o", file) == f"{file}: 1,200 pages\n"
     assert pages_of(file) == pages_of(ledger)
 

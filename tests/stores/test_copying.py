@@ -177,7 +177,7 @@ async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
         await copy_to_log(ledger, place.log())
     await process.leave()
     for refused in check_target(place.log()), copy_to_log(ledger, place.log()):
-        with pytest.raises(LedgerError, match="holds pages: name another store"):
+        with pytest.raises(LedgerError, match="is not empty: name another store"):
             await refused
 
 
