@@ -205,22 +205,11 @@ class SharedStore(Store):
         for number in releases:
             self._releases.pop(number, None)
         events, self._unseen = self._unseen, []
-        made: list[Claimed] = []
+        made: list[Event] = []
         for entry in entries:
-            claim, event = self._tail.follow(entry), entry.event
-            if entry.owner != self._owner:
-                if claim:
-                    events.append(event)
-            elif isinstance(event, Claimed):
-                if entry.serial in serials:
-                    self._own.add(event.number)
-                    made.append(event)
-                else:  # its answer did not come
-                    self._releases[event.number] = entry.serial
-            elif claim and claim.position in self._own:
-                self._own.remove(claim.position)
-                if isinstance(event, Released):  # by another process: the lease was over
-                    events.append(Lost(Claimed(claim.record, claim.position)))
+            if event := self._follow(entry, serials):
+                is_made = entry.owner == self._owner and isinstance(event, Claimed)
+                (made if is_made else events).append(event)
         lost = set(answer.lost)
         for serial, event in commits:
             if serial in lost and event.number in self._own:
@@ -230,13 +219,29 @@ class SharedStore(Store):
             raise HistoryChangedError(f"{self.name} is another one than before: it is read anew")
         return [*events, *made]
 
+    def _follow(self, entry: Entry, serials: range) -> Event | None:
+        """Have *entry* happen, and return what the view does not know of it.
+
+        Of own claims, that are those of these *serials*: nobody waits for another one any more.
+        """
+        claim, event = self._tail.follow(entry), entry.event
+        if entry.owner != self._owner:
+            return event if claim else None
+        if isinstance(event, Claimed):
+            if entry.serial in serials:
+                self._own.add(event.number)
+                return event
+            self._releases[event.number] = entry.serial  # its answer did not come
+        elif claim and claim.position in self._own:
+            self._own.remove(claim.position)
+            if isinstance(event, Released):  # by another process: the lease was over
+                return Lost(Claimed(claim.record, claim.position))
+        return None
+
     async def _new_entries(self, answer: Answer) -> list[Entry]:
         """Return the entries that were not followed yet, up to the own claims."""
         entries, known = answer.entries, self._last_entry
-        if known:
-            is_same = bool(entries) and _is_same(entries[0], known)
-        else:
-            is_same = not entries or entries[0].position == 1
+        is_same = _is_next(entries, known)
         last = answer.made[-1] if answer.made else math.inf if answer.lost else 0
         end = entries[-1].position if entries else 0
         entries = entries[1:] if known else entries
@@ -311,6 +316,13 @@ class SharedStore(Store):
     def nbytes(self) -> int:
         claims = 500 * len(self._tail.open)
         return self._tail.pages.nbytes + claims + 200 * len(self._news.duplicates)
+
+
+def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:
+    """Return whether *entries* are those from the last *known* one on, or from the first."""
+    if known:
+        return bool(entries) and _is_same(entries[0], known)
+    return not entries or entries[0].position == 1
 
 
 def _is_same(entry: Entry, other: Entry) -> bool:

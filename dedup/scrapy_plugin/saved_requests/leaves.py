@@ -163,8 +163,7 @@ class Leaves:
         key = self._key(request)
         if key in self._tested:
             self._tested.discard(key)
-            kinds = {kind for kind, _ in state.outcomes}
-            if state.leads_on or not kinds.isdisjoint((Kind.NEW, Kind.CHANGED)):
+            if state.leads_on or _is_other(state):
                 self._contradict(host(first_url(request)), first_url(request))
         if failed or state.leads_on or not _is_stored(state):
             if self._store.leaf(key):
@@ -193,6 +192,11 @@ class Leaves:
             "%s answers 304 for what has changed, here <%s>: it is not asked any more, and %d "
             "requests that it answered so are sent again", name, url, sent,
         )  # fmt: skip
+
+
+def _is_other(state: ResponseState) -> bool:
+    """Return whether an item of a page says what it did not say before."""
+    return any(kind in (Kind.NEW, Kind.CHANGED) for kind, _ in state.outcomes)
 
 
 def _is_stored(state: ResponseState) -> bool:
