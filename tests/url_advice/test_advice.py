@@ -66,14 +66,11 @@ def test_one_page_that_differs_spoils_it_but_among_very_many():
         return advised(pages).get(("parameter", "page"))
 
     assert advice(20) is None
+    assert not url_advice([(f"{SITE}{n}{q}", n) for n in range(4) for q in ("", "?a=1")]).advice
     told = advice(200)
     assert (told.agreed, told.compared) == (199, 200)
     assert told.counterexamples == ((f"{SITE}0?page=2", f"{SITE}0"),)
     assert 0.9 < told.confidence < 199 / 200
-
-
-def test_four_pages_are_no_evidence():
-    assert not url_advice([(f"{SITE}{n}{q}", n) for n in range(4) for q in ("", "?a=1")]).advice
 
 
 def test_what_repeats_another_repeats_one_that_stays():
