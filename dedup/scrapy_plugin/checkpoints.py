@@ -53,12 +53,10 @@ class Checkpoints:
     ) -> None:
         self._detector = detector
         self._store = detector.store
-        self._follower = detector.follower
         self._feeds = feeds
         self._outage = outage
         self._notices = notices
         self._settings = settings
-        self._waits_for_feeds = settings.index.waits_for_feeds
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
         self._is_busy = False
@@ -78,7 +76,7 @@ class Checkpoints:
 
     @property
     def _unpublished(self) -> int:
-        late = sum(claim.is_stored for claim in self._follower.late_claims)
+        late = sum(claim.is_stored for claim in self._detector.follower.late_claims)
         return self._store.unpublished + late
 
     @property
@@ -96,7 +94,7 @@ class Checkpoints:
     @property
     def _is_safe(self) -> bool:
         """Whether what was stored so far is out of the process, once the feeds are flushed."""
-        return self._feeds.can_be_flushed or not self._waits_for_feeds
+        return self._feeds.can_be_flushed or not self._settings.index.waits_for_feeds
 
     def _tick(self) -> None:
         takes_part = self._store.is_shared and (self._store.has_joined or self._store.is_down)
@@ -121,7 +119,7 @@ class Checkpoints:
                 # This keeps the lease, and tells what others did.
                 await self._has_succeeded(self._exchange(News()))
             if store.is_shared and not store.is_down:
-                await self._has_succeeded(self._follower.expire())
+                await self._has_succeeded(self._detector.follower.expire())
         finally:
             self._is_busy = False
 
@@ -133,7 +131,7 @@ class Checkpoints:
 
     async def _publish(self) -> None:
         with self._store.publishing() as news:
-            if self._waits_for_feeds:
+            if self._settings.index.waits_for_feeds:
                 self._feeds.flush()
             if self._store.is_shared:
                 await self._exchange(news)
@@ -142,7 +140,7 @@ class Checkpoints:
 
     async def _exchange(self, news: News) -> None:
         try:
-            await self._follower.exchange(news)
+            await self._detector.follower.exchange(news)
         except Exception:
             self._notices.count("store/failed_exchanges")
             raise
@@ -188,7 +186,7 @@ class Checkpoints:
     async def _write_the_rest(self) -> None:
         """Tell all; an item that was not checked has to be claimed before it can be published."""
         deadline = monotonic() + limits.OUTAGE_TIMEOUT
-        while self._has_news or self._follower.late_claims:
+        while self._has_news or self._detector.follower.late_claims:
             if await self._write():  # a part, if there is much
                 deadline = monotonic() + limits.OUTAGE_TIMEOUT
             elif self._store.is_shared and monotonic() < deadline:
