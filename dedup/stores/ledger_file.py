@@ -273,17 +273,22 @@ def _take_lock(file: LedgerFile, *, is_shared: bool) -> sqlite3.Connection:
     held = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        held = sqlite3.connect(
-            path,
-            timeout=_SECONDS_TO_WAIT if is_shared else 0.0,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
-        held.execute("BEGIN" if is_shared else "BEGIN EXCLUSIVE")
-        held.execute("SELECT * FROM sqlite_master").fetchall()
-        return held
+        while True:
+            path.touch()
+            before = path.stat()
+            held = sqlite3.connect(
+                path,
+                timeout=_SECONDS_TO_WAIT if is_shared else 0.0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
+            held.execute("BEGIN" if is_shared else "BEGIN EXCLUSIVE")
+            held.execute("SELECT * FROM sqlite_master").fetchall()
+            with suppress(FileNotFoundError):
+                if os.path.samestat(before, path.stat()):
+                    return held
+            held.close()  # who had the lock has removed its file: another one has a new one
     except (OSError, sqlite3.Error) as error:
         if held:
             held.close()

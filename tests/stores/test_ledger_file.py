@@ -5,6 +5,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
-from dedup.stores.ledger_file import LedgerError, LedgerInUseError
+from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, lock, lock_to_share
 from dedup.stores.reader import LedgerReader
 
 pytestmark = pytest.mark.slow  # many processes
@@ -234,3 +236,20 @@ def test_a_ledger_makes_no_temporary_files(path):
     with closing(SqliteStore(path, IDENTITY)) as ledger:
         for connection in (ledger._reader, ledger._writer):
             assert connection.execute("PRAGMA temp_store").fetchone() == (2,)
+
+
+def test_who_waits_for_a_lock_that_goes_takes_the_next_one(path):
+    """Else one who waited for the file that was removed would be beside one with a new file."""
+    file = LedgerFile(path)
+    sharing = lock_to_share(file)
+    with ThreadPoolExecutor() as threads:
+        with lock(file):
+            waiter = threads.submit(sharing.__enter__)
+            time.sleep(0.3)
+        waiter.result(20)
+        with pytest.raises(LedgerInUseError), lock(file):
+            pass
+    sharing.__exit__(None, None, None)
+    with lock(file):
+        pass
+    assert list(path.parent.iterdir()) == [], "nothing was made"
