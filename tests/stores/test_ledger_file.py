@@ -118,8 +118,8 @@ def test_what_was_left_of_a_file_in_the_making_does_no_harm(path, end):
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_a_killed_process_left_in_its_log_is_there_again(path, times):
-    for time in range(times):
-        script = f"add(ledger, *range({100 * time}, {100 * time + 50}))"
+    for again in range(times):
+        script = f"add(ledger, *range({100 * again}, {100 * again + 50}))"
         killed(f"ledger = ledgers.joined(sys.argv[1], IDENTITY)\n{script}", path)
     assert log_of(path).stat().st_size > 1000
     store(path, 77)
