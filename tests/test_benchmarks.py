@@ -25,12 +25,9 @@ TINY = {
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
     "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
     "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict of lists"],
-    "ledger": ["", "--sizes", "300"],
     "load": ["--pages", "60"],
     "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
-    "saved_fetches": ["--pages", "12", "--orders", "1"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
-    "spark": ["--fingerprints", "300", "--memory", "1g", "--master", "local[1]"],
 }
 """Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""
 NO_BENCHMARKS = {
@@ -94,7 +91,7 @@ def run(data: Path, *command: str | Path) -> str:
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
-    if name in ("parity", "spark"):
+    if name == "parity":
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
         if not IS_THOROUGH:
             pytest.skip("several sessions of Spark: before a release")
