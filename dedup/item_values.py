@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from dedup.evidence import Evidence, digest_of_name, digest_of_title
-from dedup.limits import split_url
-from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE
+from dedup.limits import shorten, split_url
+from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE, values_in
 
 LONG_TEXT = 300
 """A longer text may be the main text of the page: characters."""
@@ -140,6 +140,18 @@ class ItemValues:
         """Return what is stored of it: 8 bytes a value or mark, sorted."""
         wholes = sorted(self.wholes)[:MOST_VALUES]
         return b"".join(sorted({*self.keys, *self.names.values(), *wholes}))
+
+    def beyond(self, stored: Iterable[bytes]) -> dict[str, str]:
+        """Return what that one of the *stored* items which says most of it does not say.
+
+        A value by the name of each field, up to 60 characters of it.
+        """
+        known = max(map(values_in, stored), key=lambda keys: len(keys & self.keys), default=())
+        return {
+            name: shorten(text, 60)
+            for key, (name, text) in self.contents.items()
+            if key not in known
+        }
 
 
 NOTHING = ItemValues({})

@@ -158,11 +158,10 @@ class LostTextSample:
         # Those that had a sequence which no kept page had.
         self._drops: list[tuple[str, str, Sequences]] = []
 
-    def add_kept(self, sequences: Sequences) -> Sequences:
-        """Take note of a page that is stored; return what of it is in the sample then."""
+    def add_kept(self, sequences: Sequences) -> None:
+        """Take note of a page that is stored."""
         own = self._cut_to_sample(sequences)  # this may replace the counters
         self._add(self._kept, own.hashes)
-        return own.thinned(self.halvings)
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""

@@ -28,7 +28,7 @@ from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
 from dedup.preference import CRITERIA, Copy, Preference
 from dedup.records.base import decode_html, timestamp
-from dedup.report.url_pattern import url_pattern
+from dedup.report.events import url_pattern
 from dedup.scopes import domain, host
 from dedup.text import Document, printable, without_surrogates
 from dedup.url_advice.urls import Url, in_any_folder, parts_of, without

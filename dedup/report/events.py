@@ -1,15 +1,18 @@
 """What became of the pages of a crawl, as rows of a temporary table: figures are queries."""
 
+import json
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from dedup.limits import shorten
-from dedup.lost_text import Sequences
+from dedup.atomic_file import replacing
+from dedup.limits import shorten, shorten_url, split_url
+from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
 from dedup.page import Page
-from dedup.report.item_differences import Differences
-from dedup.report.url_pattern import url_pattern
+from dedup.preference import is_version
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
 from dedup.text import from_utf8, to_utf8
@@ -18,6 +21,7 @@ _NAMES_SHOWN = 50
 _REVISITS_SHOWN = _GROUPS_SHOWN = 1000
 _COPIES_SHOWN = 20
 _FIELDS_SHOWN = 10
+_LOSSIEST_SHOWN = 50
 _LONGEST_TITLE = 200
 
 # Of each table, those with texts come first.
@@ -32,6 +36,20 @@ _BULK = "bulk."
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
+# The texts that are stored, and those that are not: with whether their originals are known.
+_STORED = """
+    SELECT sequences FROM stored UNION ALL
+    SELECT sequences FROM judged JOIN pages ON pages.number = page
+    WHERE kind IN ('unchanged', 'exact-duplicate')
+"""
+_DROPPED = """
+    SELECT url, coalesce(original, url) AS origin, sequences,
+        kind = 'exact-duplicate' OR NOT ? OR coalesce(original, url) IN (
+            SELECT url FROM stored UNION ALL SELECT url FROM pages WHERE kind = 'unchanged'
+        )
+    FROM judged JOIN pages ON pages.number = page
+    WHERE kind IN ('exact-duplicate', 'near-duplicate', 'repeated')
+"""
 
 
 class Copy(NamedTuple):
@@ -62,8 +80,12 @@ class PageEvents:
 
     def __init__(self) -> None:
         self._different = 0
+        self._claimed: dict[Hashable, tuple[str, bytes]] = {}
+        self._sequences = 0
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
+        self.has_past = False
+        """Whether there are pages that were stored before this crawl."""
 
     @cached_property
     def _database(self) -> sqlite3.Connection:
@@ -98,35 +120,49 @@ class PageEvents:
             self.has_sequences = False
             return None
 
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        return list(self.query(query, *values))
+    def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        return self._database.execute(query, values)
 
-    def query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        yield from self._database.execute(query, values)
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return list(self._query(query, *values))
 
     def close(self) -> None:
         if "_database" in vars(self):
             self._database.close()
 
-    def add(
-        self, verdict: Verdict, url: str, page: Page | None, sequences: Sequences | None = None
-    ) -> None:
-        """Add the *verdict* on *page* at *url*; *sequences*: those that are known of its text."""
+    def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
+        """Add the *verdict* on *page* at *url*."""
         title = page.title if page else None
         texts = (
             verdict.kind.value, url, verdict.original, host(url), url_pattern(url),
             shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
         number = self._insert("pages", texts, verdict.distance)
-        if sequences:
-            self._insert("bulk.judged", (), number, sequences.to_bytes())
+        # Of a page that is stored, once its claim ends.
+        is_known = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
+        if page and page.sequences and not is_known:
+            self._insert("bulk.judged", (), number, self._sample(page.sequences))
 
-    def add_stored(self, url: str, sequences: Sequences) -> None:
-        """Take note that a text with these *sequences* is stored for *url*."""
-        self._insert("bulk.stored", (url,), sequences.to_bytes())
+    def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
+        """A text with these *sequences* is about to be stored for *url*, under *claim*."""
+        self._claimed[claim] = shorten_url(url), self._sample(sequences)
 
-    def add_difference(self, differences: Differences, url: str, original: str | None) -> None:
-        """Add the *differences* of the item of a kept page from that of a stored one."""
+    def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
+        """It has been stored, or not."""
+        if (claimed := self._claimed.pop(claim, None)) and is_stored:
+            url, sequences = claimed
+            self._insert("bulk.stored", (url,), sequences)
+
+    def _sample(self, sequences: Sequences) -> bytes:
+        """Return what is written of *sequences*: of a large crawl, not much more than is needed."""
+        self._sequences += sequences.different
+        halvings = (self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length() - 1
+        return sequences.thinned(halvings).to_bytes()
+
+    def add_difference(
+        self, differences: Mapping[str, str], url: str, original: str | None
+    ) -> None:
+        """Add what the item of a kept page says, and the one of *original* does not, by field."""
         self._different += 1
         for field, value in differences.items():
             self._insert("differences", (url, original or "", field, value), self._different)
@@ -212,4 +248,83 @@ class PageEvents:
             "copy.original AND kind IN ('new', 'changed', 'unchanged') AND name IS NOT NULL) "
             f"ORDER BY place > {_COPIES_SHOWN}, size DESC, age, place"
         )
-        return (Copy(*row) for row in self.query(query))
+        return (Copy(*row) for row in self._query(query))
+
+    def lost_text(self) -> dict[str, Any]:
+        """Return how much text the drops lose, and those that lose most.
+
+        By the keys of a report's ``dropped_text``, but for ``is_stored``. What an earlier crawl
+        stored is known where its text was met again: in an unchanged page, or in an exact duplicate
+        of it. A drop for another page of an earlier crawl cannot be judged; such drops are counted,
+        and left out of the estimate.
+        """
+        sample, pages, unknown = LostTextSample(SEQUENCES_OF_A_SAMPLE), 0, 0
+        for (stored,) in self._query(_STORED):
+            sample.add_kept(Sequences.from_bytes(stored))
+        for url, original, dropped, is_known in self._query(_DROPPED, self.has_past):
+            if is_known:
+                pages += 1
+                sample.add_dropped(Sequences.from_bytes(dropped), url, original)
+            else:
+                unknown += 1
+        text = sample.result()
+        return {
+            "pages": pages,
+            "pages_of_earlier_crawls": unknown,
+            "sequences": text.sequences,
+            "share": round(text.share, 6),
+            "error": round(text.error, 6),
+            "lossiest": [
+                {
+                    "url": drop.key,
+                    "original": drop.original,
+                    "lost": round(drop.lost),
+                    "sequences": drop.sequences,
+                }
+                for drop in sample.lossiest(_LOSSIEST_SHOWN)
+            ],
+        }
+
+
+def write_copies(copies: Iterator[Copy], path: Path) -> Path | None:
+    """Write *copies* as lines of JSON; return *path*, ``None`` without any. Raises OSError."""
+    first = next(copies, None)
+    if first is None:
+        return None
+    with replacing(path) as file:
+        for copy in (first, *copies):
+            file.write(json.dumps({"original": copy.original, **copy.as_json()}).encode() + b"\n")
+    return path
+
+
+_FOLDERS = 3
+_NUMBER = re.compile(r"\d+")
+_ID = re.compile(r"\A(?:(?=\D*\d)[0-9a-f-]{8,}|(?=.*\d)[\w-]{24,})", re.IGNORECASE)
+_EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,5}$")
+
+
+def url_pattern(url: str) -> str:
+    """Return what *url* shares with many others: host, first folders, extension, parameters.
+
+    >>> url_pattern("http://a.org/docs/v1.2/api/17/42-tea.html?page=2&sort=up")
+    'a.org/docs/{version}/api/…/*.html?page&sort'
+    >>> url_pattern("http://a.org/2024/05/"), url_pattern("http://a.org/wiki/Tea")
+    ('a.org/{n}/{n}/', 'a.org/wiki/*')
+    """
+    split = split_url(url)
+    *folders, last = split.path.split("/")
+    parts = [_generalise(folder) for folder in folders[1 : _FOLDERS + 1]]
+    parts += ["…"] if len(folders) > _FOLDERS + 1 else []
+    extension = _EXTENSION.search(last)
+    parts.append(f"*{extension.group().lower() if extension else ''}" if last else "")
+    names = sorted({pair.partition("=")[0] for pair in split.query.split("&")} - {""})
+    query = "?" + "&".join(names[:3]) + ("&…" if len(names) > 3 else "") if names else ""
+    return f"{host(url)}/{'/'.join(parts)}{query}"
+
+
+def _generalise(folder: str) -> str:
+    if _NUMBER.fullmatch(folder):
+        return "{n}"
+    if is_version(folder):
+        return "{version}"
+    return "{id}" if _ID.fullmatch(folder) else folder

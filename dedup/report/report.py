@@ -1,8 +1,11 @@
 """What a crawl's dedup did, in numbers; docs/report.md describes each key."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 _NEEDED = ("spider", "started", "seconds", "settings", "pages", "items", "groups", "largest_groups")
@@ -45,3 +48,40 @@ class Report(dict[str, Any]):
 
 def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
+
+
+def write_json(report: Report, folder: Path) -> Path:
+    """Write *report* into *folder*, and return the path of the new file.
+
+    It is named after the site and the start; no file is overwritten. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    started = report.started.replace("+00:00", "Z").replace(":", "")
+    site = _NOT_IN_NAMES.sub("_", _site_of(report))[:50]
+    for number in count(1):
+        suffix = f"-{number}" if number > 1 else ""
+        path = folder / f"{site}-{started}{suffix}.json"
+        try:
+            file = path.open("x", encoding="utf-8")
+        except FileExistsError:  # another crawl that began in the same second
+            continue
+        try:
+            with file:
+                json.dump(report, file, indent=1)
+        except BaseException:  # half a file is worse than none
+            path.unlink(missing_ok=True)
+            raise
+        break
+    return path
+
+
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+def _site_of(report: Report) -> str:
+    """Return the host that most pages are of, or the spider's name if there is none of most."""
+    for host in report.hosts.largest[:1]:
+        judged = report.pages.judged - sum(report.pages.skipped.values())
+        if host.name.strip(".") and 2 * host.pages >= judged:
+            return str(host.name)
+    return str(report.spider)

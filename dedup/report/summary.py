@@ -14,9 +14,7 @@ from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.report.counts import COUNTER_OF, Quantiles, StatCollector, counted
 from dedup.report.events import PageEvents
-from dedup.report.item_differences import Differences
 from dedup.report.kept_pages import KeptPages
-from dedup.report.losses import Losses
 from dedup.report.report import Report
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
@@ -42,7 +40,7 @@ class Summary:
         settings: Mapping[str, Any],
         *,
         drops: bool = True,
-        losses: Losses | None = None,
+        with_lost_text: bool = False,
         texts: TextStore | None = None,
         contents: Contents | None = None,
         min_tokens: int = 20,
@@ -50,16 +48,16 @@ class Summary:
     ) -> None:
         """Start to count into *stats*.
 
-        *settings* are shown in the report as they are; *drops*: duplicates are not stored. Without
-        *losses*, the report has nothing of the text of dropped pages. *texts* is given the texts of
-        pages; *contents* their contents, for URL advice: sketches of pages of fewer tokens than
+        *settings* are shown in the report as they are; *drops*: duplicates are not stored.
+        *with_lost_text*: pages come with the sequences of their texts. *texts* is given the texts
+        of pages; *contents* their contents, for URL advice: sketches of pages of fewer tokens than
         *min_tokens* are not compared. Without a report, nobody will see more than the table in the
         log, and no near misses are sought.
         """
         self._stats = stats
         self.settings = settings
         self._drops = drops
-        self.losses = losses
+        self._with_lost_text = with_lost_text
         self.texts = texts
         self.contents = contents
         self._min_tokens = min_tokens
@@ -100,7 +98,7 @@ class Summary:
         page: Page | None = None,
         scope: str = "",
         *,
-        differences: Differences | None = None,
+        differences: Mapping[str, str] | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
@@ -111,10 +109,7 @@ class Summary:
             self._count(verdict, size, page.evidence if page else None)
         with self._figures_only():
             whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
-            sequences = None
-            if self.losses is not None and page is not None:
-                sequences = self.losses.of_judged(verdict.kind, page.sequences)
-            self.events.add(verdict, url, page, sequences)
+            self.events.add(verdict, url, page)
             if differences:
                 self.events.add_difference(differences, url, verdict.original)
             if self.contents is not None:
@@ -148,15 +143,14 @@ class Summary:
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
         with self._figures_only():
-            if self.losses is not None and page.sequences:
-                self.losses.claim_begins(claim, url, page.sequences)
+            if page.sequences:
+                self.events.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
         with self._figures_only():
-            if self.losses is not None:
-                self.losses.claim_ends(claim, self.events, is_stored=is_stored)
+            self.events.claim_ends(claim, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
         with self._figures_only():
@@ -227,9 +221,9 @@ class Summary:
         if detector is not None and self.texts is not None:
             with self._figures_only():
                 figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
-        if self.losses is not None and self.events.has_sequences:
+        if self._with_lost_text and self.events.has_sequences:
             with self._figures_only():
-                text = self.losses.result(self.events)
+                text = self.events.lost_text()
                 figures["dropped_text"] = {**text, "is_stored": not self._drops}
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])

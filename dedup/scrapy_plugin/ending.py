@@ -9,11 +9,10 @@ from scrapy.statscollectors import StatsCollector
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
+from dedup.report.events import write_copies
 from dedup.report.findings import findings, is_alarm, lines_of
-from dedup.report.folder import write_copies, write_json
 from dedup.report.html import as_html
-from dedup.report.losses import Losses
-from dedup.report.report import Report
+from dedup.report.report import Report, write_json
 from dedup.report.summary import Summary
 from dedup.report.table import as_text
 from dedup.report.templating import write_html
@@ -37,7 +36,7 @@ def new_summary(settings: DedupSettings, stats: StatsCollector) -> Summary:
         stats,
         settings.shown,
         drops=settings.action == "drop",
-        losses=Losses() if settings.enabled else None,
+        with_lost_text=settings.enabled,
         texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
         contents=Contents(settings.method) if has_report else None,
         min_tokens=settings.min_tokens,

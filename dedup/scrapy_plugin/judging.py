@@ -22,7 +22,6 @@ from dedup.item_values import (
 )
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.item_differences import differences_of
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
@@ -182,7 +181,7 @@ class Judge:
             state.item_is_judged(record, verdict, claim, number)
         differences = None
         if verdict.objection is Objection.ITEM and number is not None:
-            differences = differences_of(said, self.detector.items_of(number))
+            differences = said.beyond(self.detector.items_of(number))
             self.detector.store.note_difference(record.key, number, differences)
         return Judgement(verdict, page, record=record, claim=claim, differences=differences)
 

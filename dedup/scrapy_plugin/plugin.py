@@ -101,11 +101,7 @@ class Extension:
     def _build(self, settings: DedupSettings, crawler: "Crawler") -> None:
         assert crawler.stats
         summary = self.summary = new_summary(settings, crawler.stats)
-        reader = PageReader(
-            settings.extractor,
-            settings.method,
-            with_sequences=summary.losses is not None,
-        )
+        reader = PageReader(settings.extractor, settings.method, with_sequences=settings.enabled)
         self.pool = (
             WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
             if settings.workers
@@ -164,8 +160,7 @@ class Extension:
         if self._is_read:
             return
         await read_store(self.detector, self._crawler)
-        if self.summary.losses and len(self.detector):
-            self.summary.losses.expect_past()
+        self.summary.events.has_past = len(self.detector) > 0
         self._is_read = True
 
     def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:

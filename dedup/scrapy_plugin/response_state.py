@@ -14,7 +14,6 @@ from dedup.claim import Claim
 from dedup.item_values import PageOfItem
 from dedup.page import Page
 from dedup.record import PageRecord, with_digest
-from dedup.report.item_differences import Differences
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.feed import Feed
 
@@ -41,7 +40,7 @@ class Judgement:
     """That on the content of the page, if an item of it is new."""
     size: int = 0
     """The bytes of what was judged."""
-    differences: Differences | None = None
+    differences: Mapping[str, str] | None = None
     """What the item says and no stored one does, though its page repeats that of one."""
 
 

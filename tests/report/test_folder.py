@@ -5,7 +5,7 @@ import json
 from cases import each
 from report_of import changed, names, report_of
 
-from dedup.report.folder import write_json
+from dedup.report.report import write_json
 
 EMPTY = report_of([])
 NEWS = changed(EMPTY, spider="news", started="2026-01-02T03:04:05+00:00")

@@ -10,7 +10,7 @@ from report_of import SETTINGS, dropped_text, exact, lossy, near
 from dedup.lost_text import sequences_of
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report import Losses, Summary
+from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.text import Document
@@ -19,11 +19,9 @@ from dedup.text import Document
 class Crawl:
     """A crawl that samples its texts: page by page, they are stored or judged."""
 
-    def __init__(self, *options, has_past=False, drops=True):
-        self.losses = Losses(*options)
-        if has_past:
-            self.losses.expect_past()
-        self.summary = Summary(Counters(), SETTINGS, losses=self.losses, drops=drops)
+    def __init__(self, *, has_past=False, drops=True):
+        self.summary = Summary(Counters(), SETTINGS, with_lost_text=True, drops=drops)
+        self.summary.events.has_past = has_past
 
     def page(self, number, more=""):
         words = [f"w{number}x{place}" for place in range(52)]
@@ -102,19 +100,20 @@ def test_verdicts_that_drop_nothing_are_not_counted():
 
 
 @pytest.mark.slow
-def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right():
+def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right(monkeypatch):
     """As in batches of feeds, which may be open for hours."""
     chance = random.Random(1)
-    crawl, own = Crawl(2000), 0
+    monkeypatch.setattr("dedup.report.events.SEQUENCES_OF_A_SAMPLE", 2000)
+    crawl, own = Crawl(), 0
     for number in range(1500):
         crawl.claim(number, f"{number}")
         more = " ".join(f"m{number}y{place}" for place in range(chance.choice([0, 0, 30])))
         own += len(more.split())
         crawl.judge(near(f"{number}", 1), f"copy {number}", number, more)
-    assert sum(sample.sampled for _, sample in crawl.losses._claimed.values()) < 10 * 2000
+    claimed = crawl.summary.events._claimed.values()
+    assert sum(len(sequences) // 8 for _, sequences in claimed) < 10 * 2000
     for number in range(1500):
         crawl.summary.claim_ends(number, is_stored=True)
-    assert crawl.losses.halvings > 3
     result = crawl.result()
     assert result.sequences == 1500 * 50 + own
     assert abs(result.share - own / result.sequences) <= result.error < 0.1

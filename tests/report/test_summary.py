@@ -18,7 +18,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
-from dedup.report.item_differences import differences_of
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
@@ -147,9 +146,7 @@ def test_an_item_differs_from_the_one_that_says_most_of_it():
     adapter = [{"name": "tea", "price": 5}, {"name": "tea", "price": 6}, {"name": "cup"}]
     said = [PageOfItem((), (), "").what_says(values_of(item)) for item in adapter]
     stored = [values.to_bytes() for values in said[1:]]
-    assert (
-        differences_of(said[0], stored[::-1]) == differences_of(said[0], stored) == {"price": "5"}
-    )
+    assert said[0].beyond(stored[::-1]) == said[0].beyond(stored) == {"price": "5"}
 
 
 @pytest.mark.slow
