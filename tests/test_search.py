@@ -126,7 +126,7 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
     """The nearest of those that count, ties to the oldest, as of all matches in order."""
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", limit)
+        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
         patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         index = index_for(method)
         for sketch in chooser.choices(known, k=60):
@@ -174,7 +174,7 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
     stored, unused = {}, chooser.sample(range(2**32 - 1), 120)
     counted = set(chooser.sample(unused, int(share * len(unused))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", limit)
+        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
         patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
         patch.setattr("dedup.index.keys._MOST_GAPS", most_gaps)
         index = index_for(method)
@@ -209,7 +209,7 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
 )
 def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
     """However many different sketches were added and discarded: only a few at a time."""
-    monkeypatch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", few)
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", few)
     monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
     method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
     lengths = [len(method.to_bytes(sketch)) for sketch in sketches_of(name)]

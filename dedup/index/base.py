@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array, is_number
+from dedup.arrays import Array
 
 PageFilter = Callable[[int], bool]
 """A predicate on page numbers: whether a query may return the page."""
@@ -44,10 +44,10 @@ class Index(ABC):
         number is not from 0 to 2**32 - 2 or *sketch* is not a sketch, and leaves the index
         unchanged. Whether a number is already in use is not checked.
         """
-        number = page_number(page, self._next_page)
+        [number] = page_numbers(page if page is None else [page], self._next_page, 1).tolist()
         self._store(sketch, number)
         self._next_page = max(self._next_page, number + 1)
-        return number
+        return number  # type: ignore[no-any-return]
 
     def add_many(self, sketches: Any, pages: Any = None) -> Array:
         """Store many sketches; return their page numbers, shape (n,), uint32.
@@ -115,30 +115,18 @@ class Index(ABC):
         """The memory used by the index, in bytes."""
 
 
-def page_number(page: Any, next_page: int) -> int:
-    """Return *page*, or *next_page* if it is ``None``; raise ValueError if it is out of range."""
-    number = next_page if page is None else page
-    if not (is_number(number) and 0 <= number <= LAST_PAGE):
-        if page is None:
-            raise ValueError("all page numbers are in use")
-        raise ValueError(f"a page must be a number from 0 to {LAST_PAGE}, got {page!r}")
-    return int(number)
-
-
 def page_numbers(pages: Any, next_page: int, count: int) -> Array:
     """Return *pages*, or the *count* numbers from *next_page* if it is ``None``, as uint32.
 
     Raises ValueError if a number is out of range, or if there are not *count* numbers.
     """
-    if pages is None:
-        pages = np.arange(next_page, next_page + count)
-    elif not (isinstance(pages, np.ndarray) and pages.dtype.kind in "iu"):
-        pages = list(pages)
-        if None in pages:
-            raise ValueError("every page in a list must be a number, got None")
-        pages = np.array([page_number(page, 0) for page in pages], np.uint32)
-    for page in (pages.min(), pages.max()) if len(pages) else ():
-        page_number(page, 0)
-    if len(pages) != count:
-        raise ValueError(f"{count} sketches need {count} pages, got {len(pages)}")
-    return pages.astype(np.uint32)  # type: ignore[no-any-return]
+    numbers = np.arange(next_page, next_page + count) if pages is None else np.asarray(pages)
+    if len(numbers) != count:
+        raise ValueError(f"{count} sketches need {count} pages, got {len(numbers)}")
+    if count and not (
+        numbers.dtype.kind in "iu" and numbers.min() >= 0 and numbers.max() <= LAST_PAGE
+    ):
+        if pages is None:
+            raise ValueError("all page numbers are in use")
+        raise ValueError(f"pages must be numbers from 0 to {LAST_PAGE}, got {pages!r:.80}")
+    return numbers.astype(np.uint32)

@@ -103,7 +103,7 @@ def test_of_many_that_are_near_each_other_few_are_compared(monkeypatch):
 def test_fingerprints_get_the_same_matches_in_batches(monkeypatch, shape, size):
     """Many of few originals with a few other bits, found by tables and by comparing all."""
     bits, max_distance = shape
-    monkeypatch.setattr("dedup.index.fingerprint_tables._SHORTEST_TAIL", 100)
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 100)
     monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
     method, chooser = SimHash(max_distance, bits=bits), random.Random(bits)
     originals = [chooser.getrandbits(bits) for _ in range(200)]

@@ -76,7 +76,7 @@ def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, mon
 def test_a_number_that_is_no_page_changes_nothing(page):
     index = KeyIndex(Sets())
     index.add({1}, 10)
-    with pytest.raises(ValueError, match="a page must be a number from 0 to"):
+    with pytest.raises(ValueError, match="pages must be numbers from 0 to"):
         index.add({2}, page)
     assert (len(index), index.query({2})) == (1, None)
     index.add({2})
