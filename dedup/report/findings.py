@@ -16,7 +16,7 @@ _LONGEST_URL = 100
 # Fewer pages may be chance.
 _FEW = 5
 _SECONDS_WAITED = 1.0
-# In a shorter crawl, one page in twenty waits for the workers to start.
+# In a shorter crawl, many of the pages wait for the workers to start.
 _LEAST_TIMED = 200
 _SHARE_OF_WEAK_PAGES = 0.05
 _SHARE_OF_ONE_TEXT = 0.05
@@ -150,13 +150,14 @@ def _url_parts(report: Report) -> Finding | None:
 def _waiting(report: Report) -> Finding | None:
     waiting = report.seconds_per_page.get("waiting")
     workers = report.settings.get("DEDUP_WORKERS")
-    if waiting is None or waiting.p95 is None or waiting.p95 <= _SECONDS_WAITED:
+    if waiting is None or waiting.pages < _LEAST_TIMED:
         return None
-    if waiting.pages < _LEAST_TIMED:
+    mean = waiting.sum / waiting.pages
+    if mean <= _SECONDS_WAITED:
         return None
     more = workers + 1 if isinstance(workers, int) else 2
     setting = f"DEDUP_WORKERS = {more}"
-    return Finding("waiting", (format_seconds(waiting.p95),), setting, "stages")
+    return Finding("waiting", (format_seconds(mean),), setting, "stages")
 
 
 def _copies_only(report: Report) -> Finding | None:

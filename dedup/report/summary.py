@@ -12,7 +12,7 @@ from dedup.evidence import Evidence
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.counts import COUNTER_OF, Quantiles, StatCollector, counted
+from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.kept_pages import KeptPages
 from dedup.report.report import Report
@@ -64,7 +64,7 @@ class Summary:
         self._has_report = has_report
         self._started = datetime.now(UTC)
         self._start = monotonic()
-        self._stages: dict[str, Quantiles] = {}
+        self._stages: dict[str, tuple[int, float]] = {}
         self.kept = KeptPages()
         self._has_failed = False
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
@@ -154,7 +154,8 @@ class Summary:
 
     def record_time(self, stage: str, seconds: float) -> None:
         with self._figures_only():
-            self._stages.setdefault(stage, Quantiles()).add(seconds)
+            pages, total = self._stages.get(stage, (0, 0.0))
+            self._stages[stage] = pages + 1, total + seconds
 
     def finish(
         self,
@@ -196,7 +197,10 @@ class Summary:
                 **numbers,
                 "saved_requests": self.saved_requests(),
                 **gathered,
-                "seconds_per_page": {name: time.as_json() for name, time in self._stages.items()},
+                "seconds_per_page": {
+                    name: {"pages": pages, "sum": round(total, 6)}
+                    for name, (pages, total) in self._stages.items()
+                },
                 "index": {"pages": pages, "bytes": index_bytes},
                 "texts_lost": texts_lost,
             }

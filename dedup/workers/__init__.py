@@ -1,7 +1,6 @@
 """Reading pages in worker processes, off the event loop."""
 
-from dedup.workers.base import InlinePool, ReadError
-from dedup.workers.pool import WorkerPool
+from dedup.workers.pool import InlinePool, ReadError, WorkerPool
 
 __all__ = ["InlinePool", "Pool", "ReadError", "WorkerPool"]
 

@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.workers.base import READY, Failure, Reader, Work
+from dedup.workers.pool import READY, Failure, Reader, Work
 
 # The pool kills a worker that exceeds the limit; the alarm does so if the pool has died.
 _ORPHAN_SECONDS = 5

@@ -85,10 +85,6 @@ def nearest(sample, pages, distances):
     return {"sample": sample, "pages": pages, "within": 16, "distances": distances}
 
 
-def stage(pages, median, p95, total):
-    return {"pages": pages, "median": median, "p95": p95, "sum": total}
-
-
 def lossy(url, original, lost, sequences):
     return {"url": url, "original": original, "lost": lost, "sequences": sequences}
 

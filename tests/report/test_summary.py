@@ -74,7 +74,7 @@ def test_the_times_of_stages_are_summed_and_the_index_is_weighed(summary, stats,
     report = summary.finish(detector)
     [(stage, time)] = report.seconds_per_page.items()
     assert (stage, time.pages) == ("extraction", 100)
-    assert (time.median, time.p95, time.sum) == pytest.approx((0.05, 0.095, 5.05), rel=0.02)
+    assert time.sum == pytest.approx(5.05)
     assert (report.index.pages, report.index.bytes) == (1, detector.nbytes)
     assert stats.get_stats()["dedup/index/pages"] == 1
     assert stats.get_stats()["dedup/index/bytes"] == report.index.bytes

@@ -9,7 +9,7 @@ from bad_extractors import misbehaving
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.workers.base import READY, Failure
+from dedup.workers.pool import READY, Failure
 
 READER = PageReader(misbehaving, SimHash())
 
