@@ -138,7 +138,6 @@ def test_the_feeds_know_nothing_of_those_who_use_them():
     plugin = {name.removeprefix("dedup.scrapy_plugin.") for name in ours - {"dedup.logs"}}
     assert {name for name in plugin if not name.startswith("feed")} == {
         "awaiting",
-        "closing",
         "notices",
         "setting_values",
     }

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import monotonic
@@ -17,7 +17,6 @@ from dedup.logs import get_logger
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -28,6 +27,12 @@ from dedup.units import Count
 
 logger = get_logger(__name__)
 
+STORE_DOWN = "dedup_store_down"
+"""The finish reason of a crawl whose store is out of reach, if it is to stop then."""
+_CONSEQUENCES = {
+    "keep": "items are kept meanwhile, and entered when it is back",
+    "stop": "the crawl stops, and keeps the items under way",
+}
 _SECONDS_FOR_FEEDS = 1200.0
 """How long the end of a crawl waits for feeds to be uploaded."""
 
@@ -48,14 +53,16 @@ class Checkpoints:
         detector: Detector,
         settings: DedupSettings,
         feeds: Feeds,
-        outage: StoreOutage,
         notices: Notices,
+        end_early: Callable[[str], object],
     ) -> None:
+        """Create it; *end_early* ends the crawl, for a reason."""
         self._detector = detector
         self._store = detector.store
         self._feeds = feeds
-        self._outage = outage
         self._notices = notices
+        self._end_early = end_early
+        self._is_outage = False
         self._settings = settings
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
@@ -65,8 +72,32 @@ class Checkpoints:
     def start(self) -> None:
         """Begin with the regular checkpoints; raises CloseSpider if a feed loses items by them."""
         if self._store.is_durable:
-            _check_feeds(self._feeds, self._detector, self._settings)
+            self._check_feeds()
             self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
+
+    def _check_feeds(self) -> None:
+        store, feeds, settings = self._store, self._feeds, self._settings
+        known = len(self._detector)
+        if settings.action == "drop" and not settings.revisits.are_kept and known:
+            pages = f"{Count(known):page is|pages are}"
+            feeds.refuse_overwriting(
+                f"{pages} not stored again while unchanged, since {store.name} knows that"
+            )
+        feeds.refuse_torn()
+        if store.is_shared:
+            if settings.index.waits_for_feeds:
+                feeds.refuse_held_back(store.name)
+            logger.info("This crawl shares %s", store.name)
+
+    def begin_outage(self, error: StoreDownError) -> None:
+        """Tell of an outage, if it is not known yet, and stop the crawl if that is wanted."""
+        policy = self._settings.index.store_down
+        if not self._is_outage:
+            self._is_outage = True
+            self._notices.count("store/outages")
+            logger.warning("%s; %s (store_down of DEDUP_INDEX)", error, _CONSEQUENCES[policy])
+            if policy == "stop":
+                self._end_early(STORE_DOWN)
 
     @property
     def state(self) -> StoreState | None:
@@ -145,7 +176,9 @@ class Checkpoints:
             self._notices.count("store/failed_exchanges")
             raise
         self._notices.count("store/exchanges")
-        self._outage.end()
+        if self._is_outage:
+            self._is_outage = False
+            logger.warning("The store that crawls share is back")
 
     async def _in_thread(self, work: Coroutine[Any, Any, Any]) -> None:
         await result_of(self._thread.submit(finished, work))
@@ -154,7 +187,7 @@ class Checkpoints:
         try:
             await work
         except StoreDownError as error:
-            self._outage.begin(error)
+            self.begin_outage(error)
         except HistoryChangedError as error:
             logger.warning("%s. What it has lost is stored again when it is met", error)
         except (OSError, sqlite3.Error, LedgerError) as error:
@@ -230,21 +263,3 @@ class Checkpoints:
             logger.warning("%s: the connection was not closed: %s", self._store.name, error)
         finally:
             self._store.close()
-
-
-def _check_feeds(feeds: Feeds, detector: Detector, settings: DedupSettings) -> None:
-    """Raise CloseSpider if nothing can be added to a feed, or it keeps pages from being shared.
-
-    Or if it is overwritten, although the store knows the pages whose items are in it.
-    """
-    store = detector.store
-    if settings.action == "drop" and not settings.revisits.are_kept and len(detector):
-        pages = f"{Count(len(detector)):page is|pages are}"
-        feeds.refuse_overwriting(
-            f"{pages} not stored again while unchanged, since {store.name} knows that"
-        )
-    feeds.refuse_torn()
-    if store.is_shared:
-        if settings.index.waits_for_feeds:
-            feeds.refuse_held_back(store.name)
-        logger.info("This crawl shares %s", store.name)

@@ -17,6 +17,7 @@ from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
+from scrapy.utils.defer import ensure_awaitable
 
 _BLOCK = 1 << 20
 _LARGEST_FIELD = 1 << 28
@@ -44,42 +45,48 @@ class TornFeedError(Exception):
 class Feed:
     """A slot of Scrapy's feed exporter: a feed, or one batch of it.
 
-    For each item `mark` and `begin`, and `fail` if it could not be exported. At last, `end`.
+    For each item `begin`, and `fail` if it could not be exported. At last, `end`.
     """
 
-    def __init__(self, slot: FeedSlot, counts: tuple[int, int]) -> None:
-        """Create it before it is open; *counts*: how many feeds were stored, and failed, by now."""
+    def __init__(self, slot: FeedSlot) -> None:
+        """Create it before the slot takes an item."""
         self.slot = slot
-        self.counts = counts
         self.is_stored: bool | None = None
         """Whether all of its items are; ``None`` until it is closed."""
         self._calls: list[Callable[[], object]] = []
         storage: Any = slot.storage
-        options = slot.feed_options
-        is_plain = "postprocessing" not in options
-        exporter_class = slot.exporters.get(slot.format)
+        # Scrapy tells nobody whether a feed is stored.
+        self._store, storage.store = storage.store, self._store_and_note
+        self._is_complete = False
+        options, exporter = slot.feed_options, slot.exporters[slot.format]
+        plugins = options.get("postprocessing")
+        self._encoding = options["encoding"] or "utf-8"
         self._is_local = type(storage) is FileFeedStorage
-        self._writes_whole_items = exporter_class in _EXPORTERS_OF_WHOLE_ITEMS
+        self._writes_whole_items = exporter in _EXPORTERS_OF_WHOLE_ITEMS
         self.can_be_flushed = (
             type(storage) in (FileFeedStorage, StdoutFeedStorage)
-            and exporter_class in _DIRECT_EXPORTERS
-            and is_plain
+            and exporter in _DIRECT_EXPORTERS
+            and plugins is None
         )
         """Whether an item has left the process when the file is flushed."""
         self.is_awaited = bool(options.get("batch_item_count")) and not self.can_be_flushed
         """Whether its items are safe when it is stored, while other items are in other batches."""
-        has_lines = _is_local_and_has(slot, exporters.JsonLinesItemExporter)
-        self._has_records = _is_local_and_has(slot, exporters.CsvItemExporter)
+        # In some encodings, more than one byte ends a line.
+        ends_lines = "\n\n".encode(self._encoding).endswith(b"\n\n")
+        ends_lines &= self._is_local and plugins is None
+        has_lines = ends_lines and issubclass(exporter, exporters.JsonLinesItemExporter)
+        self._has_records = ends_lines and issubclass(exporter, exporters.CsvItemExporter)
         self._can_be_ended = has_lines or self._has_records
         self._mark = Path(f"{storage.path}.open") if self._is_local and not has_lines else None
         self._is_marked = False
         is_appended_to = self._is_local and storage.write_mode == "ab" and has_content(storage.path)
         is_torn = bool(is_appended_to and self._mark and self._mark.exists())
         self._last_line_may_be_open = has_lines or (self._has_records and is_torn)
-        self._is_torn = is_torn and not self._has_records
-        self.has_half_an_item = False
-        """Whether this crawl has left half an item at the end, which no reader skips."""
-        self._is_spoilt = False
+        self._was_torn = is_torn and not self._has_records
+        # Scrapy closes only the first of several plugins: the others may keep all that they have,
+        # and leave a file that is whole, but without it.
+        self.is_spoilt = len(plugins or ()) > 1
+        """Whether this crawl may have left half an item in it, which no reader skips."""
         # How the slot was before the item; no position in what is no file.
         self._items = 0
         self._position: int | None = None
@@ -91,7 +98,7 @@ class Feed:
 
     def check(self) -> None:
         """Raise TornFeedError if nobody could read what is appended."""
-        if self._is_torn or self.has_half_an_item:
+        if self._was_torn or (self.is_spoilt and self.can_be_flushed):
             raise TornFeedError(
                 f"{self.slot.uri} is not whole: half an item may be at its end, since a crawl that "
                 "wrote to it was killed, found no room, or has not ended yet. Nobody could read "
@@ -106,16 +113,10 @@ class Feed:
             self._mark.touch()
             self._is_marked = True
 
-    def _unmark(self) -> None:
-        """Forget the mark, unless what a crawl has torn is still there."""
-        if self._mark and self._is_marked and not (self._is_torn or self.has_half_an_item):
-            self._mark.unlink(missing_ok=True)
-
     def flush(self) -> None:
         file: Any = self.slot.file
         # Before half an item, all was flushed.
-        is_flushed = self.has_half_an_item or not self.can_be_flushed
-        if file and not file.closed and not is_flushed:
+        if file and not file.closed and self.can_be_flushed and not self.is_spoilt:
             file.flush()
 
     def begin(self) -> None:
@@ -128,39 +129,29 @@ class Feed:
         if self._is_local and self.can_be_flushed:
             self._position = self._file.tell() if self._file.seekable() else None
 
-    def fail(self, error: BaseException) -> bool:
-        """Note what *error* may have left of the item; return whether the feed may be unreadable.
-
-        What is left of a line is ended before the next item.
-        """
-        has_item = self.slot.itemcount > self._items
+    def fail(self, error: BaseException) -> None:
+        """Note what *error* may have left of the item: half a line is ended before the next one."""
         if not self.slot.file or self._file.closed:
-            return False
+            return
+        is_whole = self.slot.itemcount > self._items
         if not self.can_be_flushed:
-            is_whole = self._writes_whole_items and not isinstance(error, OSError)
-            self._is_spoilt |= not (has_item or is_whole)
-        elif self._is_local and not (self._is_flushed() and (has_item or self._has_nothing_more())):
+            is_whole |= self._writes_whole_items and not isinstance(error, OSError)
+            self.is_spoilt |= not is_whole
+        elif self._is_local:
+            try:
+                self.flush()
+                is_whole |= self._position is not None and self._file.tell() == self._position
+            except OSError:
+                is_whole = False
             # A header of CSV is written once.
-            can_be_ended = self._can_be_ended and not (self._has_records and not self._position)
-            self._last_line_may_be_open = can_be_ended
-            self.has_half_an_item = not can_be_ended
-        return self._is_spoilt or self.has_half_an_item
-
-    def _is_flushed(self) -> bool:
-        try:
-            self.flush()
-        except OSError:
-            return False
-        return True
-
-    def _has_nothing_more(self) -> bool:
-        """Return whether nothing was written since the item began."""
-        return self._position is not None and bool(self._file.tell() == self._position)
+            can_be_ended = self._can_be_ended and bool(self._position or not self._has_records)
+            self._last_line_may_be_open |= can_be_ended and not is_whole
+            self.is_spoilt |= not (can_be_ended or is_whole)
 
     def _end_last_line(self) -> None:
         """End the last line or record of the open file, if it has no end; raises OSError."""
-        file, path = self.slot.file, self.slot.storage.path  # type: ignore[attr-defined]  # local
-        assert file
+        slot: Any = self.slot
+        file, path = slot.file, slot.storage.path
         self._last_line_may_be_open = False
         if not (has_content(path) and os.access(path, os.R_OK)):
             return
@@ -168,42 +159,40 @@ class Feed:
             size = readable.seek(0, os.SEEK_END)
             readable.seek(max(0, size - _BLOCK))
             end = readable.read()
-        encoding = self.slot.feed_options["encoding"] or "utf-8"
-        if torn := _length_of_torn_character(end, encoding):
+        decoder = codecs.getincrementaldecoder(self._encoding)("replace")
+        # Some encodings can only be decoded from the beginning of a line.
+        decoder.decode(end[end.rfind(b"\n") + 1 :])
+        if torn_character := decoder.getstate()[0]:
             with suppress(PermissionError):  # it can be appended to only
-                os.ftruncate(file.fileno(), size - torn)
+                os.ftruncate(file.fileno(), size - len(torn_character))
         file.seek(0, os.SEEK_END)
-        if not self._has_records:
-            file.write(b"" if end.endswith(b"\n") else b"\n")
-        elif size <= _BLOCK and b"\n" not in end:
+        if self._has_records and size <= _BLOCK and b"\n" not in end:
             os.ftruncate(file.fileno(), 0)  # half of a header, which is written again
-        else:
-            exporter: Any = self.slot.exporter
-            file.write(_rest_of_record(path, encoding, exporter.csv_writer.dialect, end))
+            return
+        line_end = b"\n"
+        if self._has_records:
+            dialect = slot.exporter.csv_writer.dialect
+            line_end = dialect.lineterminator.encode()
+            if _is_within_record(path, self._encoding, dialect):
+                # Within quotes they end there, elsewhere they are part of a field.
+                end = f"torn{dialect.quotechar or ''}".encode()
+                file.write(end)
+        half = len(line_end) // 2  # of \r\n
+        there = line_end if end.endswith(line_end) else line_end[:half]
+        file.write(line_end.removeprefix(there) if end.endswith(there) else line_end)
         file.flush()
 
-    def end(self, *, is_stored: bool) -> bool:
-        """Tell who waits whether it *is_stored*, as Scrapy says, now that it is closed; return it.
+    async def _store_and_note(self, file: Any) -> None:
+        await ensure_awaitable(self._store(file))
+        self._is_complete = True
 
-        A feed without items cannot fail.
-        """
-        # Scrapy closes only the first of several plugins: the others may keep all that they have,
-        # and leave a file that is whole, but without it.
-        is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
-        is_stored &= is_ended and not (self._is_spoilt or self.has_half_an_item)
-        self._tell(is_stored)
-        if is_stored:
-            self._unmark()
-        return is_stored or not self.slot.itemcount
-
-    def end_unstored(self) -> None:
-        """Tell who waits that Scrapy never closed it: as if its last bytes had no room."""
-        self._tell(False)
-        if self.slot.file is None:
-            self._unmark()
-
-    def _tell(self, is_stored: bool) -> None:
-        self.is_stored = is_stored
+    def end(self) -> None:
+        """Tell who waits whether it is stored, now that it is closed, or never will be."""
+        self.is_stored = self._is_complete and not self.is_spoilt
+        # The mark stays as long as what a crawl has torn.
+        may_unmark = self._is_marked and not self._was_torn
+        if self._mark and may_unmark and (self.is_stored or self.slot.file is None):
+            self._mark.unlink(missing_ok=True)
         calls, self._calls = self._calls, []
         for call in calls:
             call()
@@ -223,31 +212,8 @@ def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> 
     return True
 
 
-def _is_local_and_has(slot: FeedSlot, kind: type) -> bool:
-    """Return whether the file has what a *kind* of exporter writes, in bytes that end lines."""
-    # In some encodings, more than one byte ends a line.
-    line_ends = "\n\n".encode(slot.feed_options["encoding"] or "utf-8")
-    return (
-        type(slot.storage) is FileFeedStorage
-        and "postprocessing" not in slot.feed_options
-        and line_ends.endswith(b"\n\n")
-        and issubclass(slot.exporters[slot.format], kind)
-    )
-
-
 def has_content(path: str) -> bool:
     return os.path.isfile(path) and os.path.getsize(path) > 0
-
-
-def _rest_of_record(path: str, encoding: str, dialect: Any, end: bytes) -> bytes:
-    """Return what has to follow the *end* of a CSV file, so that its last record ends there."""
-    line_end: bytes = dialect.lineterminator.encode()
-    if _is_within_record(path, encoding, dialect):
-        # Within quotes they end there, elsewhere they are part of a field.
-        return f"torn{dialect.quotechar or ''}".encode() + line_end
-    if end.endswith(line_end):
-        return b""
-    return line_end[1:] if end.endswith(line_end[:1]) else line_end
 
 
 def _is_within_record(path: str, encoding: str, dialect: Any) -> bool:
@@ -264,11 +230,3 @@ def _is_within_record(path: str, encoding: str, dialect: Any) -> bool:
     finally:
         csv.field_size_limit(limit)
     return False
-
-
-def _length_of_torn_character(end: bytes, encoding: str) -> int:
-    """Return how many bytes at the *end* of a text are the beginning of a character."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    # Some encodings can only be decoded from the beginning of a line.
-    decoder.decode(end[end.rfind(b"\n") + 1 :])
-    return len(decoder.getstate()[0])

@@ -12,7 +12,6 @@ from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import (
     FeedExporter,
     FeedSlot,
-    FileFeedStorage,
     ItemFilter,
     StdoutFeedStorage,
 )
@@ -20,7 +19,6 @@ from scrapy.utils.defer import ensure_awaitable
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.closing import end_early
 from dedup.scrapy_plugin.feed import Feed, TornFeedError, has_content
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.setting_values import shown_place
@@ -48,12 +46,16 @@ class Feeds:
     Scrapy does not say whether an export failed, so its feed exporter is called from here.
     """
 
-    def __init__(self, crawler: "Crawler", notices: Notices) -> None:
+    def __init__(
+        self, crawler: "Crawler", notices: Notices, end_early: Callable[[str], object]
+    ) -> None:
+        """Create it; *end_early* ends the crawl, for a reason."""
         self._crawler = crawler
         self._notices = notices
+        self._end_early = end_early
         self._exporter: FeedExporter | None = None
-        # Those that are not closed, by the identity of the slot.
-        self._feeds: dict[int, Feed] = {}
+        # Those that are not closed.
+        self._feeds: dict[FeedSlot, Feed] = {}
         # The feeds that have accepted the item that is being exported, if one is: asynchronous
         # exporters may export several at once.
         self._accepted: ContextVar[list[Feed] | None] = ContextVar("dedup accepted", default=None)
@@ -61,7 +63,6 @@ class Feeds:
         self._call_when_closed: list[Callable[[], None]] = []
         self._some_cannot_be_flushed = self._some_have_failed = False
         self._refuses_torn = self._is_ending = False
-        self._items_accepted = self._items_refused = 0
 
     def take_over(self) -> None:
         """Make `export` the only way in which items are exported."""
@@ -83,9 +84,9 @@ class Feeds:
         return self._exporter.slots if self._exporter else ()
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
-        if id(slot) not in self._feeds:
-            self._feeds[id(slot)] = Feed(slot, self._count_stored())
-        return self._feeds[id(slot)]
+        if slot not in self._feeds:
+            self._feeds[slot] = Feed(slot)
+        return self._feeds[slot]
 
     # Whether the crawl may begin.
 
@@ -96,9 +97,8 @@ class Feeds:
         """
         self._refuses_torn = True
         for slot in self._slots:
-            feed = self._feed_of(slot)
             try:
-                feed.check()
+                self._feed_of(slot).check()
             except TornFeedError as error:
                 self._refuse(TORN_FEED, str(error))
 
@@ -108,20 +108,19 @@ class Feeds:
         *why* says what the ledger knows of the items that were in it.
         """
         for slot in self._slots:
-            storage = slot.storage
-            # A derived class with a constructor of its own may lack the mode.
-            if isinstance(storage, FileFeedStorage) and hasattr(storage, "write_mode"):
-                if storage.write_mode == "wb" and has_content(storage.path):
-                    self._refuse(
-                        OVERWRITTEN_FEED,
-                        f"The crawl does not start: it would overwrite {storage.path}, and {why}. "
-                        "Append to it (-o), name another file (%(time)s in it), or start afresh "
-                        "(-a dedup_reset=1)",
-                    )
+            storage: Any = slot.storage
+            # That of a local file, but a derived class may lack it.
+            mode = getattr(storage, "write_mode", None)
+            if mode == "wb" and has_content(storage.path):
+                self._refuse(
+                    OVERWRITTEN_FEED,
+                    f"The crawl does not start: it would overwrite {storage.path}, and {why}. "
+                    "Append to it (-o), name another file (%(time)s in it), or start afresh "
+                    "(-a dedup_reset=1)",
+                )
+            is_new = isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template)
             # Scrapy itself warns where a storage can only overwrite.
-            elif slot.feed_options.get("overwrite", True) and not (
-                isinstance(storage, StdoutFeedStorage) or _HAS_TIME.search(slot.uri_template)
-            ):
+            if mode is None and slot.feed_options.get("overwrite", True) and not is_new:
                 logger.warning(
                     "If there is a file at %s, it is overwritten, and %s. Append to it, have the "
                     "time in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
@@ -170,24 +169,18 @@ class Feeds:
             exporting: Any = self._exporter.item_scraped(item, spider)  # type: ignore[func-returns-value]
             if isawaitable(exporting):
                 await ensure_awaitable(exporting)
-            return self._exported_to(feeds)
+            for feed in feeds:
+                feed.flush()
+                if feed.is_stored is False:  # it was the last item of it
+                    raise OSError(f"{feed.slot.uri} could not be stored")
         except BaseException as error:
             for feed in feeds:
-                self._some_have_failed |= feed.fail(error)
+                feed.fail(error)
             raise
         finally:
             self._accepted.set(None)
-
-    def _exported_to(self, feeds: list[Feed]) -> Exported:
-        for feed in feeds:
-            feed.flush()
-            if feed.is_stored is False:  # it was the last item of it
-                raise OSError(f"{feed.slot.uri} could not be stored")
-        for feed in feeds:
-            # Once and for all: only at the end is it known whether a batch was stored.
-            self._some_cannot_be_flushed |= not feed.can_be_flushed
-        self._items_accepted += bool(feeds)
-        self._items_refused += not feeds
+        # Once and for all: only at the end is it known whether a batch was stored.
+        self._some_cannot_be_flushed |= not all(feed.can_be_flushed for feed in feeds)
         return {feed for feed in feeds if feed.is_awaited} if feeds else None
 
     def _accept(self, uri: str) -> None:
@@ -197,14 +190,14 @@ class Feeds:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(slot for slot in self._slots if slot.uri_template == uri))
-        if (self._refuses_torn and feed.slot.file is None) or feed.has_half_an_item:
+        if (self._refuses_torn and feed.slot.file is None) or feed.is_spoilt:
             try:
                 feed.check()
             except TornFeedError as error:  # a later batch, or an item before had no room
                 if not self._is_ending:
                     self._is_ending = True
                     logger.error("%s", error)
-                    end_early(self._crawler, TORN_FEED)
+                    self._end_early(TORN_FEED)
                 raise
         try:
             feed.mark()
@@ -220,33 +213,16 @@ class Feeds:
 
     def _slot_closed(self, slot: FeedSlot) -> None:
         feed = self._feed_of(slot)
-        del self._feeds[id(slot)]
-        stored, failed = self._count_stored()
-        # Stats tell no slot from others: a failure of another one meanwhile counts for both.
-        is_stored = stored > feed.counts[0] and failed == feed.counts[1]
-        self._some_have_failed |= not feed.end(is_stored=is_stored)
-
-    def _count_stored(self) -> tuple[int, int]:
-        """Return how many feeds Scrapy has stored, and how many it could not, as its stats say."""
-        stored = failed = 0
-        assert self._crawler.stats
-        for name, count in self._crawler.stats.get_stats().items():
-            stored += count if name.startswith("feedexport/success_count/") else 0
-            failed += count if name.startswith("feedexport/failed_count/") else 0
-        return stored, failed
+        del self._feeds[slot]
+        feed.end()
+        self._some_have_failed |= slot.itemcount > 0 and not feed.is_stored
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
         for feed in self._feeds.values():
-            feed.end_unstored()
+            feed.end()  # Scrapy never closed it: as if its last bytes had no room
         for call in self._call_when_closed:
             call()
-        if self._items_refused and not self._items_accepted:
-            logger.warning(
-                "No feed accepted any item (%d refused), so none counts as stored: nothing was "
-                "dropped as their duplicate, and none is remembered",
-                self._items_refused,
-            )
 
     async def wait_until_closed(self, seconds: float) -> bool:
         """Wait until Scrapy has closed and stored all feeds; return whether it did in time."""
@@ -267,16 +243,13 @@ class Feeds:
 
     def flush(self) -> None:
         """Hand everything that was exported to the operating system; raises OSError."""
-        for feed in self._feeds_with_items():
+        for feed in self._feeds.values():
             feed.flush()
 
     @property
     def are_stored(self) -> bool:
         """Whether all feeds were closed and stored without an error."""
-        return not (self._some_have_failed or self._feeds_with_items())
-
-    def _feeds_with_items(self) -> list[Feed]:
-        return [feed for feed in self._feeds.values() if feed.slot.itemcount]
+        return not (self._some_have_failed or any(slot.itemcount for slot in self._feeds))
 
 
 class _ReportingFilter(ItemFilter):
@@ -295,9 +268,6 @@ class _ReportingFilter(ItemFilter):
             return False
         self._report(self._uri)
         return True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._filter, name)
 
 
 def _has_other_consumer(crawler: "Crawler") -> bool:

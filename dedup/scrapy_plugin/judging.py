@@ -26,7 +26,6 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
-from dedup.scrapy_plugin.closing import UNCHANGED
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import RequestOptions, request_options, urls_of
@@ -38,6 +37,8 @@ from dedup.workers import ReadError
 
 logger = get_logger(__name__)
 
+UNCHANGED = "dedup_unchanged"
+"""The finish reason of a crawl that meets nothing new any more (DEDUP_CLOSE_UNCHANGED)."""
 _REASONS_TO_KEEP = {UnreadableItemError: "unreadable_item", ReadError: "extraction_failed"}
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
 
 from dedup.claim import Claim
 from dedup.detector import Detector
@@ -18,7 +18,6 @@ from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.closing import StoreOutage, end_early
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl, new_summary
 from dedup.scrapy_plugin.feed import Feed, when_all_closed
@@ -108,7 +107,7 @@ class Extension:
             else InlinePool(reader)
         )
         notices = self.notices = Notices(summary.count)
-        self.feeds = Feeds(crawler, notices)
+        self.feeds = Feeds(crawler, notices, self._end_early)
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.pages = BodyReader(self.pool, summary, states)
@@ -119,7 +118,6 @@ class Extension:
             if believes and not settings.item_field
             else None
         )
-        outage = StoreOutage(settings.index.store_down, crawler, notices)
         self.detector = detector = Detector(
             settings.method,
             settings.rule,
@@ -127,15 +125,16 @@ class Extension:
             several_a_key=settings.item_field is not None,
             count=summary.count,
         )
-        self.checkpoints = Checkpoints(detector, settings, self.feeds, outage, notices)
+        self.checkpoints = Checkpoints(
+            detector, settings, self.feeds, notices, self._end_early
+        )  # fmt: skip
         spider = str(getattr(crawler.spider, "name", ""))
         reservations = Reservations(
-            settings.prefer or CLEAN_URLS, detector, summary, notices, outage, spider,
-            self.canonicals,
+            settings.prefer or CLEAN_URLS, detector, summary, notices,
+            self.checkpoints.begin_outage, spider, self.canonicals,
         )  # fmt: skip
         self.judge = Judge(
-            settings, self.pages, detector, reservations, summary, notices,
-            partial(end_early, crawler),
+            settings, self.pages, detector, reservations, summary, notices, self._end_early,
         )  # fmt: skip
         assert crawler.request_fingerprinter
         self.links = (
@@ -162,6 +161,11 @@ class Extension:
         await read_store(self.detector, self._crawler)
         self.summary.events.has_past = len(self.detector) > 0
         self._is_read = True
+
+    def _end_early(self, reason: str) -> None:
+        """Have the crawl end, once its requests under way are done."""
+        if engine := self._crawler.engine:
+            deferred_from_coro(engine.close_spider_async(reason=reason))
 
     def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:
         """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""

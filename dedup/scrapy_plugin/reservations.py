@@ -19,7 +19,6 @@ from dedup.report.summary import Summary
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import Canonicals, other_canonical
-from dedup.scrapy_plugin.closing import StoreOutage
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.stores import LedgerError, StoreDownError
@@ -44,7 +43,8 @@ class Reservations:
     detector: Detector
     summary: Summary
     notices: Notices
-    outage: StoreOutage
+    begin_outage: Callable[[StoreDownError], object]
+    """Is told that the store is out of reach."""
     spider: str
     """Its name."""
     canonicals: Canonicals | None = None
@@ -138,7 +138,7 @@ class Reservations:
                     own=state.claims if state else (),
                 )  # fmt: skip
             except StoreDownError as error:
-                self.outage.begin(error)
+                self.begin_outage(error)
                 return self.detector.unchecked(record)
             except LedgerError:
                 if not self.detector.store.is_shared:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, query
+from crawls import crawl_paths, crawl_site, known_site, query
 from scrapy.statscollectors import MemoryStatsCollector
 from texts import article, edited, page
 
@@ -136,3 +136,29 @@ def test_a_crawl_of_which_nearly_all_is_dropped_ends_with_a_warning(pages: int, 
     assert result.stats.get("dedup/alarm", 0) == is_alarming
     warnings = [one for one in result.messages() if f"{pages - 1} of {pages} pages repeat" in one]
     assert ["or is what is extracted a notice" in one for one in warnings] == [True] * is_alarming
+
+
+@pytest.mark.parametrize(
+    ("limit", "changed", "seen", "reason"),
+    [
+        (3, [], 3, "dedup_unchanged"),
+        (3, [2], 6, "dedup_unchanged"),  # 0, 1, a changed one, 3, 4, 5
+        (3, [0, 1, 2, 3, 5], 10, "dedup_unchanged"),  # 7, 8, 9 at last; 4 and 6 stand alone
+        (11, [], 10, "finished"),
+        (0, [], 10, "finished"),
+    ],
+)
+def test_so_many_unchanged_pages_in_a_row_end_the_crawl(
+    limit: int, changed: list[int], seen: int, reason: str, tmp_path: Any
+):
+    feeds = {str(tmp_path / "items.jl"): {"format": "jsonlines"}}
+    pages = {f"/{number}": page(article(number)) for number in range(10)}
+    with known_site(pages, tmp_path) as site:
+        site.crawl(FEEDS=feeds)
+        site.pages |= {f"/{number}": page(article(number + 100)) for number in changed}
+        result = site.crawl(FEEDS=feeds, DEDUP_CLOSE_UNCHANGED=limit, DOWNLOAD_DELAY=0.05)
+    assert result.stats["finish_reason"] == reason
+    assert "log_count/ERROR" not in result.stats
+    counts = result.dedup_stats
+    # What is under way when the crawl is closed is still judged.
+    assert seen <= counts["unchanged"] + counts.get("changed", 0) <= seen + (limit == 3)

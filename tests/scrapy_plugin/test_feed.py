@@ -39,7 +39,7 @@ def append(path: Path, *items: Any, is_torn: bool = True, **options: Any) -> lis
     if is_torn:
         mark.touch()
     slot = slot_of(path, **options)
-    feed = Feed(slot, (0, 0))
+    feed = Feed(slot)
     for item in items:
         feed.begin()
         slot.exporter.export_item(item)
@@ -214,7 +214,7 @@ def test_a_file_that_may_be_appended_to_only_is_ended(append_only: Callable[[byt
 def test_all_but_json_lines_whose_lines_end_with_one_byte_are_marked(
     tmp_path: Path, form: str, options: dict[str, Any], has_mark: bool
 ):
-    Feed(slot_of(tmp_path / "feed", form, **options), (0, 0)).mark()
+    Feed(slot_of(tmp_path / "feed", form, **options)).mark()
     mark = tmp_path / "feed.open"
     assert mark.exists() is has_mark
     mark.unlink(missing_ok=True)

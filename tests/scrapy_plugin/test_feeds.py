@@ -139,14 +139,6 @@ def test_a_page_of_which_a_feed_takes_one_item_is_stored(feed: Path):
     assert urls_in(feed) == ["/print/a", "/b"]
 
 
-def test_feeds_that_take_nothing_are_told_of(feed: Path, ledger: Path):
-    result = run(SITE, ledger, feed, FEED_OPTIONS={"item_filter": Nothing})
-    assert len(result.items) == 3
-    assert remembered(ledger) == []
-    [message] = result.messages()
-    assert message.startswith("No feed accepted any item (3 refused)")
-
-
 def test_a_filter_that_raises_fails_the_item_and_leaves_it_in_the_feeds_before(tmp_path: Path):
     class Raises(ItemFilter):
         def accepts(self, item: Any) -> bool:
