@@ -1,7 +1,6 @@
 """Methods, extractors and criteria of preference, by short name or import path."""
 
 import importlib.util
-import inspect
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,9 +23,10 @@ def load_method_class(value: Any) -> type[Method]:
     method_class = _load(METHODS, value)
     if not (isinstance(method_class, type) and issubclass(method_class, Method)):
         raise ValueError(f"must be a subclass of dedup.methods.Method, got {value!r}")
-    if inspect.isabstract(method_class):
-        missing = ", ".join(sorted(method_class.__abstractmethods__))
-        raise ValueError(f"{value!r} lacks {missing}")
+    missing = sorted(getattr(method_class, "__abstractmethods__", ()))
+    missing += [name for name in ("name", "version") if not hasattr(method_class, name)]
+    if missing:
+        raise ValueError(f"{value!r} lacks {', '.join(missing)}")
     return method_class
 
 

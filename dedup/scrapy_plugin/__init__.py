@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    "Addon": "addon",
+    "Addon": "plugin",
     "DownloaderMiddleware": "middleware",
     "DuplicatePage": "pipeline",
     "ExactDuplicate": "pipeline",

@@ -204,7 +204,14 @@ class Checkpoints:
         if not self._store.is_durable:  # but until then nobody knows what is stored in batches
             await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS)
             return
-        is_safe = self._is_safe or await self._are_feeds_stored()
+        is_safe = self._is_safe
+        if not is_safe:
+            is_closed = await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS)
+            is_safe = is_closed and self._feeds.are_stored
+            if not is_closed:
+                logger.warning("The feeds are not closed yet: the ledger waits no longer")
+            elif not is_safe:
+                logger.warning("A feed has failed: what it may have held is not remembered")
         if self._loop.running:
             self._loop.stop()
         if self._is_busy and self._last is not None:
@@ -226,15 +233,6 @@ class Checkpoints:
                 await asyncio.sleep(limits.CHECKPOINT_INTERVAL)
             else:
                 return
-
-    async def _are_feeds_stored(self) -> bool:
-        if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
-            logger.warning("The feeds are not closed yet: the ledger waits no longer")
-            return False
-        if not self._feeds.are_stored:
-            logger.warning("A feed has failed: what it may have held is not remembered")
-            return False
-        return True
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: TextStore) -> None:
         """Have the store note the end of the crawl; tell of a failure."""

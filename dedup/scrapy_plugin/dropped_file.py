@@ -1,5 +1,6 @@
 """Dropped items, in a file."""
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,8 @@ from dedup.dropped import DroppedItem
 from dedup.limits import shorten_url
 from dedup.rule import Verdict
 
+_ENCODER = ScrapyJSONEncoder()
+
 
 class DroppedFile:
     """Appends dropped items to a JSONL file, with their verdict, so that none is lost for good.
@@ -21,7 +24,6 @@ class DroppedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._encoder = _AnyItemEncoder()
 
     def add(
         self, item: Any, url: str, verdict: Verdict, record: dict[str, Any] | None = None
@@ -40,7 +42,7 @@ class DroppedFile:
             item,
             record,
         )
-        line = self._encoder.encode(dropped._asdict())
+        line = json.dumps(dropped._asdict(), default=_as_json)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Opened each time: whoever moves the file away finds all of it there, and nothing is
         # written to what nobody will see again.
@@ -53,13 +55,11 @@ class DroppedFile:
                 rest = rest[file.write(rest) :]  # less of it than asked, on a full disk
 
 
-class _AnyItemEncoder(ScrapyJSONEncoder):
-    """Writes what JSON has no form for as text."""
-
-    def default(self, o: Any) -> Any:
-        if isinstance(o, bytes):
-            return o.decode("utf-8", "backslashreplace")
-        try:
-            return super().default(o)
-        except TypeError:
-            return str(o)
+def _as_json(value: Any) -> Any:
+    """Return what is written of what JSON has no form for: the form of Scrapy, else its text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    try:
+        return _ENCODER.default(value)
+    except TypeError:
+        return str(value)

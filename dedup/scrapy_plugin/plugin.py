@@ -1,4 +1,4 @@
-"""The extension: builds the parts of the plug-in, and has them begin and end with a crawl."""
+"""The add-on, and the extension: it builds the parts, and they begin and end with a crawl."""
 
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 
+from dedup import scrapy_plugin
 from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
@@ -39,6 +41,34 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
+_COMPONENTS = (
+    ("EXTENSIONS", "Extension", 500),
+    # Outermost: it sees the items of a page after all other middlewares, with what these have set.
+    ("SPIDER_MIDDLEWARES", "SpiderMiddleware", -1000),
+    # Innermost: no other middleware handles an exception of a callback before it.
+    ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware", 10_000),
+    # First: no other pipeline works on an item that is dropped, or replaces it beforehand.
+    ("ITEM_PIPELINES", "ItemPipeline", 0),
+    # It is the last to see a response before the spider.
+    ("DOWNLOADER_MIDDLEWARES", "DownloaderMiddleware", 10),
+)
+
+
+class Addon:
+    """Adds the extension, the middlewares and the item pipeline.
+
+    If DEDUP_PREFER is set, it also sets the queue of requests, unless the project sets its own.
+
+    ``ADDONS = {"dedup.scrapy_plugin.Addon": 500}``
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        for setting, name, order in _COMPONENTS:
+            component = getattr(scrapy_plugin, name)
+            settings.setdefault_in_component_priority_dict(setting, component, order)
+        if settings.get("DEDUP_PREFER"):
+            settings.set("SCHEDULER_PRIORITY_QUEUE", scrapy_plugin.PreferenceQueue, "addon")
+
 
 class Extension:
     """Has the parts of the plug-in, each built with those that it asks.
@@ -50,7 +80,7 @@ class Extension:
 
     def __init__(self, crawler: "Crawler") -> None:
         self._crawler = crawler
-        self._components: set[str] = set()
+        self._components = {"Extension"}
         self._table = ""
         self._is_open = self._is_read = False
 
@@ -194,15 +224,11 @@ class Extension:
         engine = self._crawler.engine
         if self.canonicals and engine and engine.scheduler is not None:
             self.canonicals.watch(engine.scheduler)
-        for setting, component, is_needed in (
-            ("SPIDER_MIDDLEWARES", "SpiderMiddleware", True),
-            ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware", True),
-            ("ITEM_PIPELINES", "ItemPipeline", True),
-            ("DOWNLOADER_MIDDLEWARES", "DownloaderMiddleware", self.canonicals),
-            ("SCHEDULER_PRIORITY_QUEUE", "PreferenceQueue", self.settings.prefer),
-        ):
-            if is_needed and component not in self._components:
-                logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
+        queue = ("SCHEDULER_PRIORITY_QUEUE", "PreferenceQueue", 0)
+        needs = {"DownloaderMiddleware": self.canonicals, "PreferenceQueue": self.settings.prefer}
+        for setting, name, _ in (*_COMPONENTS, queue):
+            if needs.get(name, True) and name not in self._components:
+                logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, name)
 
     async def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         """Export *item*, which has passed the pipelines."""

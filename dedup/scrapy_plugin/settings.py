@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -92,7 +92,10 @@ class DedupSettings:
         result = cls(**values, shown=reader.shown)
         result._check_together()
         result._check_files(settings)
-        _warn_of_unknown(settings, reader.shown)
+        for name in map(str, settings):
+            if name.startswith("DEDUP_") and name not in reader.shown:  # a typing error
+                hint = did_you_mean(name, reader.shown)
+                logger.warning("There is no setting %s%s", name, hint)
         return result
 
     def _check_together(self) -> None:
@@ -121,40 +124,36 @@ class DedupSettings:
                 f"DEDUP_REVISITS = {self.revisits.mode!r} needs a ledger that no other crawl "
                 "shares: set DEDUP_INDEX to the path of a file",
             ),
+            (
+                self.sketch_field in {self.item_field, *self.fields.values(), self._mark_field}
+                and self.sketch_field,
+                "DEDUP_SKETCH_FIELD, and DEDUP_ITEM_FIELD, DEDUP_FIELDS or a mark, use the field "
+                f"{self.sketch_field!r}: give each its own",
+            ),
         ):
             if is_wrong:
                 raise SettingError(problem)
-        for name, field in (
-            ("DEDUP_ITEM_FIELD", self.item_field),
-            *(("DEDUP_FIELDS", field) for field in self.fields.values()),
-            ('DEDUP_ACTION = "mark"', MARK_FIELD if self.action == "mark" else None),
-        ):
-            if field and field == self.sketch_field:
-                raise SettingError(
-                    f"DEDUP_SKETCH_FIELD and {name} both use the field {field!r}: give each its own"
-                )
 
     def _check_files(self, settings: BaseSettings) -> None:
         """Raise SettingError if two settings, or one and a feed, are one file, also by links."""
-        seen = {
-            os.path.realpath(str(uri).removeprefix("file://")): f"the feed {uri}"
-            for uri in settings.getdict("FEEDS")
-        }
-        for name, place in (
-            ("DEDUP_INDEX", self.index.place),
-            ("DEDUP_DUPLICATES", self.duplicates),
-            ("DEDUP_REPORT", self.report),
-        ):
-            if isinstance(place, Path):
-                other = seen.setdefault(os.path.realpath(place), name)
-                if other != name:
-                    raise SettingError(f"{other} and {name} are one file: give each its own")
+        feeds = [str(uri).removeprefix("file://") for uri in settings.getdict("FEEDS")]
+        ours = (self.index.place, self.duplicates, self.report)
+        paths = [os.path.realpath(path) for path in (*feeds, *ours) if isinstance(path, str | Path)]
+        for path in paths:
+            if paths.count(path) > 1:
+                raise SettingError(
+                    f"{path} is used twice: give DEDUP_INDEX, DEDUP_DUPLICATES, DEDUP_REPORT and "
+                    "each feed a file of its own"
+                )
+
+    @property
+    def _mark_field(self) -> str | None:
+        return MARK_FIELD if self.action == "mark" else None
 
     @property
     def fields_without_content(self) -> frozenset[str]:
         """The fields of items that say nothing of the content."""
-        ours = {self.sketch_field, MARK_FIELD if self.action == "mark" else None}
-        return self.ignore_fields | {field for field in ours if field}
+        return self.ignore_fields | {*filter(None, (self.sketch_field, self._mark_field))}
 
     @property
     def rule(self) -> Rule:
@@ -196,7 +195,6 @@ def _read_method(reader: Reader) -> Method:
         method = choice.method()
     except ValueError as error:
         raise SettingError(f"{names}: {error}") from error
-    _check_attributes(method, choice.name)
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
     secret = os.environ.get("DEDUP_SECRET")
     if not secret:
@@ -206,18 +204,3 @@ def _read_method(reader: Reader) -> Method:
         return with_keyed_hashing(method, KeyedHashing(secret))
     except ValueError as error:
         raise SettingError(f"DEDUP_SECRET: {error}") from error
-
-
-def _check_attributes(method: Method, name: str) -> None:
-    """Raise SettingError if a method of the user's own lacks what every method must have."""
-    for attribute, kind in (("name", str), ("version", int), ("max_distance", (int, float))):
-        if not isinstance(getattr(method, attribute, None), kind):
-            expected = "number" if isinstance(kind, tuple) else kind.__name__
-            raise SettingError(f"DEDUP_METHOD {name} lacks a {attribute} ({expected})")
-
-
-def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:
-    """Warn of settings that begin with ``DEDUP_`` and do not exist: probably typing errors."""
-    for name in map(str, settings):
-        if name.startswith("DEDUP_") and name not in known:
-            logger.warning("There is no setting %s%s", name, did_you_mean(name, known))

@@ -198,23 +198,3 @@ def test_a_file_that_may_be_appended_to_only_is_ended(append_only: Callable[[byt
     path = append_only(torn)
     append(path, NEXT, encoding="utf-8")
     assert path.read_bytes() == b"%b\n%b\n" % (torn, json.dumps(NEXT).encode())
-
-
-@each(
-    ("form", "options", "has_mark"),
-    [
-        ("jsonlines", {}, False),
-        ("jl", {"encoding": "gbk"}, False),
-        ("csv", {}, True),
-        ("json", {}, True),
-        ("jsonlines", {"encoding": "utf-16"}, True),
-        ("jsonlines", {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}, True),
-    ],
-)
-def test_all_but_json_lines_whose_lines_end_with_one_byte_are_marked(
-    tmp_path: Path, form: str, options: dict[str, Any], has_mark: bool
-):
-    Feed(slot_of(tmp_path / "feed", form, **options)).mark()
-    mark = tmp_path / "feed.open"
-    assert mark.exists() is has_mark
-    mark.unlink(missing_ok=True)

@@ -305,8 +305,10 @@ def test_a_feed_is_marked_while_it_is_open(tmp_path: Path):
 
     feeds = {str(tmp_path / form): {"format": form} for form in ("json", "csv", "jsonlines")}
     feeds[str(tmp_path / "gz")] = gzipped()
+    for encoding in ("gbk", "utf-16"):  # one byte ends a line, or two
+        feeds[str(tmp_path / encoding)] = {"format": "jsonlines", "encoding": encoding}
     run({path: SITE[path] for path in ("/a", "/b")}, parse=parse, FEEDS=feeds)
-    assert seen == [[], ["csv.open", "gz.open", "json.open"]]
+    assert seen == [[], ["csv.open", "gz.open", "json.open", "utf-16.open"]]
     assert not list(tmp_path.glob("*.open"))
 
 

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, SimHash
 from dedup.preference import clean_url, https
-from dedup.scrapy_plugin.setting_values import SettingError, StorePlace
+from dedup.scrapy_plugin.setting_values import Reader, SettingError, StorePlace
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores.server_url import ServerUrl
 
@@ -151,7 +151,7 @@ class Incomplete(FingerprintMethod):
     ("settings", "message"),
     [
         *(({name: value}, message) for name, value, message in WRONG),
-        ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion lacks a version (int)"),
+        ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion'> lacks version"),
         ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
         ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
         (
@@ -225,9 +225,9 @@ def test_each_path_is_a_file_of_its_own(tmp_path: Path):
         {"FEEDS": {ledger: {"format": "jsonlines"}}},
     ]
     for settings in same:
-        with pytest.raises(SettingError, match=r"DEDUP_INDEX.* are one file"):
+        with pytest.raises(SettingError, match=r"pages.sqlite is used twice: give DEDUP_INDEX"):
             read(DEDUP_INDEX=str(ledger), **settings)
-    with pytest.raises(SettingError, match=r"the feed .*feed.jsonl and DEDUP_DUPLICATES are one"):
+    with pytest.raises(SettingError, match=r"feed.jsonl is used twice: .* DEDUP_DUPLICATES"):
         read(DEDUP_DUPLICATES=str(feed), FEEDS={str(feed): {"format": "jsonlines"}})
     read(DEDUP_INDEX=str(ledger), FEEDS={"s3://pages.sqlite": {"format": "jsonlines"}})
 
@@ -314,3 +314,44 @@ def test_the_url_of_a_shared_store_is_shown_without_its_password():
     assert settings.shown["DEDUP_INDEX"] == "redis://host:6379/0?namespace=news%20%26%20more"
     assert "secret" not in repr(settings)
     assert "secret" not in repr(settings.shown)
+
+
+# Placeholders of paths.
+
+
+class News(Spider):
+    name = "news"
+    edition = 2
+    region = None
+    tags = ("a", "b")
+
+
+def fill(path: str) -> str:
+    return Reader(Settings(), News(category="sport", _job="26")).fill(path)
+
+
+@each(
+    ("path", "filled"),
+    [
+        ("%(edition)03d-%(name)8s-%(edition)5.1f", "002-    news-  2.0"),
+        ("%%(name)s-100%%", "%(name)s-100%"),
+        ("redis://a%20b/?namespace=%(category)s", "redis://a%20b/?namespace=sport"),
+        ("%(name)s-%(_job)s", "news-26"),  # as scrapyd names a job
+    ],
+)
+def test_a_placeholder_may_have_a_format_and_a_percent_sign_is_doubled(path: str, filled: str):
+    assert fill(path) == filled
+
+
+@each("name", ["nmae", "region", "tags", "parse", "batch_id", "", "__class__"])
+def test_what_is_no_text_or_number_of_the_spider_is_refused_with_the_names(name: str):
+    with pytest.raises(ValueError, match="there are ") as caught:
+        fill(f"%({name})s")
+    names = str(caught.value).split("there are ")[1].split(", and")[0].split(", ")
+    assert set(names) == {"%(time)s", "%(name)s", "%(edition)s", "%(category)s"}
+
+
+@each("path", ["50%", "%s", "%d", "a%20b", "%%%", "%(name", "%(name)", "%(name)y", "%(name)d"])
+def test_what_begins_no_placeholder_is_refused(path: str):
+    with pytest.raises(ValueError, match="%% stands for a percent sign"):
+        fill(path)
