@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, objection
+from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, names_agree
 from dedup.limits import split_url
 from dedup.record import PageRecord
 from dedup.text import printable, readable_url
@@ -144,19 +144,46 @@ class Rule:
     ) -> Objection | None:
         """Return what speaks against dropping *page* for *original*, whose main texts match.
 
-        *is_exact*: the texts are equal. *finds_parts*: of the method by which they match.
-        *names*: what is known of those of *page*.
+        *is_exact*: they are equal. *finds_parts*: they match if the page stands in the original,
+        however long that is. *names*: what is known of those of *page*. What nobody saw shows
+        nothing that could be compared. The first of these holds:
+
+        1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
+        2. A page that shows much more than its original has content of its own.
+        3. Near-duplicates of which one has a much longer main text are none; where parts are found,
+           the original may.
+        4. Pages whose names differ are others, unless their main texts are equal, long, and all of
+           the page that there is. So are near-duplicates that have nothing but a title of eight
+           pages: it is that of a template.
+        5. Near-duplicates are others if each begins with a word of its own URL, and the other one
+           does not: they are pages of a template, named by their URLs. Where parts are found, the
+           original has the words of many.
         """
-        if self.demands is None:
+        demands, shown, other = self.demands, page.evidence, original.evidence
+        if demands is None:
             return None
-        return objection(
-            page,
-            original,
-            is_exact=is_exact,
-            finds_parts=finds_parts,
-            demands=self.demands,
-            names=names,
-        )
+        coverage = min(page.coverage, original.coverage)
+        if shown is None or other is None:
+            return Objection.WEAK if coverage < demands.coverage else None
+        if is_exact and shown.view == other.view:
+            coverage = 1.0
+        elif coverage < demands.coverage:
+            return Objection.WEAK
+        elif shown.size >= demands.longer * other.size:
+            return Objection.LONGER
+        is_named_alike = names_agree(shown, other, names) is not False
+        if is_exact:
+            is_enough = is_named_alike or demands.are_met_by_text(page.tokens, coverage)
+            return None if is_enough else Objection.TITLE
+        if page.tokens >= demands.longer * original.tokens:
+            return Objection.LONGER
+        if original.tokens >= demands.longer * page.tokens and not finds_parts:
+            return Objection.SHORTER
+        is_of_template = names and not shown.headline and shown.title in names.shared
+        if is_of_template or not is_named_alike:
+            return Objection.TITLE
+        has_own_words = shown.words & ~other.words and other.words & ~shown.words
+        return Objection.ADDRESS if has_own_words and not finds_parts else None
 
     def judge(
         self,

@@ -18,7 +18,7 @@ from dedup.evidence.objection import (
     Names,
     Objection,
     Witness,
-    objection,
+    names_agree,
 )
 from dedup.evidence.visible_text import VisibleText
 
@@ -38,6 +38,6 @@ __all__ = [
     "digest_of_name",
     "digest_of_title",
     "digest_of_view",
-    "objection",
+    "names_agree",
     "segments_of",
 ]

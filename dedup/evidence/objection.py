@@ -1,4 +1,4 @@
-"""What speaks against a drop, though the main texts of two pages match; what their names tell."""
+"""What is asked of the evidence of two pages whose main texts match, and what their names tell."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -138,72 +138,6 @@ class Objection(StrEnum):
     TITLE = "other title"
     ADDRESS = "other address"
     ITEM = "other item"
-
-
-def objection(
-    page: Witness,
-    original: Witness,
-    *,
-    is_exact: bool,
-    finds_parts: bool = False,
-    demands: Demands = NORMAL,
-    names: KnownNames | None = None,
-) -> Objection | None:
-    """Return what speaks against dropping *page* for *original*, whose main texts match.
-
-    *is_exact*: they are equal. *finds_parts*: they match if the page stands in the original,
-    however long that is. *names*: what is known of those of *page*. What nobody saw shows nothing
-    that could be compared. The first of these holds:
-
-    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
-    2. A page that shows much more than its original has content of its own.
-    3. Near-duplicates of which one has a much longer main text are none; where parts are found,
-       the original may.
-    4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
-       page that there is. So are near-duplicates that have nothing but a title of eight pages: it
-       is that of a template.
-    5. Near-duplicates are others if each begins with a word of its own URL, and the other one does
-       not: they are pages of a template, named by their URLs. Where parts are found, the original
-       has the words of many.
-    """
-    shown, other = page.evidence, original.evidence
-    coverage = min(page.coverage, original.coverage)
-    if shown is None or other is None:
-        return Objection.WEAK if coverage < demands.coverage else None
-    if is_exact and shown.view == other.view:
-        coverage = 1.0
-    elif coverage < demands.coverage:
-        return Objection.WEAK
-    elif shown.size >= demands.longer * other.size:
-        return Objection.LONGER
-    if not is_exact:
-        return _of_near(page, original, demands, names, finds_parts=finds_parts)
-    agree = names_agree(shown, other, names)
-    is_enough = agree is not False or demands.are_met_by_text(page.tokens, coverage)
-    return None if is_enough else Objection.TITLE
-
-
-def _of_near(
-    page: Witness,
-    original: Witness,
-    demands: Demands,
-    names: KnownNames | None,
-    *,
-    finds_parts: bool,
-) -> Objection | None:
-    """Return what speaks against near-duplicates, which somebody saw: rules 3 to 5."""
-    shown, other = page.evidence, original.evidence
-    assert shown
-    assert other
-    if page.tokens >= demands.longer * original.tokens:
-        return Objection.LONGER
-    if original.tokens >= demands.longer * page.tokens and not finds_parts:
-        return Objection.SHORTER
-    is_of_template = names and not shown.headline and shown.title in names.shared
-    if is_of_template or names_agree(shown, other, names) is False:
-        return Objection.TITLE
-    has_own_words = shown.words & ~other.words and other.words & ~shown.words
-    return Objection.ADDRESS if has_own_words and not finds_parts else None
 
 
 def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:

@@ -9,16 +9,17 @@ from dedup.evidence import (
     Witness,
     digest_of_name,
     digest_of_title,
-    objection,
 )  # fmt: skip
+from dedup.rule import Rule
 
 PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
 OTHER = PAGE._replace(view=b"of another page.")
+RULE = Rule()
 
 
-def said(page, original, is_exact=False, tokens=100, original_tokens=100, **more):
+def said(page, original, is_exact=False, tokens=100, original_tokens=100, rule=RULE, **more):
     witnesses = Witness(tokens, page), Witness(original_tokens, original)
-    return objection(*witnesses, is_exact=is_exact, **more)
+    return rule.objection(*witnesses, is_exact=is_exact, **more)
 
 
 @pytest.mark.parametrize("is_exact", [True, False])
@@ -104,10 +105,8 @@ def test_an_equal_long_text_may_have_another_title():
     page = PAGE._replace(title=b"else", headline=b"else")
     assert said(page, OTHER, is_exact=True, tokens=50) is None
     assert said(page, OTHER, is_exact=True, tokens=49) is Objection.TITLE
-    assert (
-        said(page, OTHER, is_exact=True, tokens=50, demands=NORMAL._replace(titled_tokens=10**6))
-        is Objection.TITLE
-    )
+    strict = Rule(demands=NORMAL._replace(titled_tokens=10**6))
+    assert said(page, OTHER, is_exact=True, tokens=50, rule=strict) is Objection.TITLE
 
 
 def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():

@@ -19,10 +19,10 @@ from dedup.evidence import (
     Weakness,
     Witness,
     digest_of_name,
-    objection,
     segments_of,
 )  # fmt: skip
 from dedup.extraction import trafilatura as extract
+from dedup.rule import Rule
 from dedup.text import without_surrogates
 
 ARTICLE = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
@@ -336,6 +336,6 @@ def test_pages_that_extraction_makes_equal_are_kept_apart():
     (text, one), (other_text, other) = (page_with(PARAGRAPHS[n] * 3) for n in (1, 2))
     assert text == other_text == PARAGRAPHS[0]
     page = Witness(60, one)
-    assert objection(page, Witness(100, other), is_exact=True) is Objection.WEAK
+    assert Rule().objection(page, Witness(100, other), is_exact=True) is Objection.WEAK
     copy = Witness(100, page_with(PARAGRAPHS[1] * 3)[1])
-    assert objection(page, copy, is_exact=True) is None
+    assert Rule().objection(page, copy, is_exact=True) is None
