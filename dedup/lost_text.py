@@ -68,6 +68,18 @@ class Sequences(NamedTuple):
 _HEAD = Struct("<IB")
 
 
+class Thinning:
+    """Cuts the sequences of pages, as they come, to little more than a sample of them will have."""
+
+    def __init__(self) -> None:
+        self._sequences = 0
+
+    def __call__(self, sequences: Sequences) -> Sequences:
+        """Return what is left of those of the next page."""
+        self._sequences += sequences.different
+        return sequences.thinned((self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length() - 1)
+
+
 def sequences_of(documents: Sequence[Document], hashing: Hashing = PLAIN) -> list[Sequences]:
     """Return all sequences of each text; together, they take less time than one by one."""
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
@@ -145,9 +157,7 @@ class LostTextSample:
     """
 
     def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
-        """Create an empty sample; raises ValueError if *most* is below 1."""
-        if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}")
+        """Create an empty sample."""
         self._most = most
         self.halvings = 0
         # How many kept pages, and how many dropped ones, have each sequence.

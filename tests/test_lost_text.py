@@ -184,11 +184,6 @@ def test_a_hostile_text_takes_no_more_of_the_sample_than_others():
     assert all(len(own.sample) <= 8 * 5000 for *_, own in sample._drops)
 
 
-def test_a_sample_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="most must be at least 1, got 0"):
-        LostTextSample(0)
-
-
 def test_of_a_pair_the_later_text_is_dropped_unless_the_earlier_one_is():
     """As in a crawl: the third text is near the second one only, which is not kept."""
     texts = [shingles(f"{'a b c d e f'} {end}".split()) for end in ("g", "h", "h i", "x")]

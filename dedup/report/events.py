@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dedup.atomic_file import replacing
 from dedup.limits import shorten, shorten_url, split_url
-from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
+from dedup.lost_text import LostTextSample, Sequences, Thinning
 from dedup.page import Page
 from dedup.preference import is_version
 from dedup.rule import Kind, Verdict
@@ -81,7 +81,7 @@ class PageEvents:
     def __init__(self) -> None:
         self._different = 0
         self._claimed: dict[Hashable, tuple[str, bytes]] = {}
-        self._sequences = 0
+        self._thin = Thinning()
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
         self.has_past = False
@@ -141,23 +141,17 @@ class PageEvents:
         # Of a page that is stored, once its claim ends.
         is_known = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
         if page and page.sequences and not is_known:
-            self._insert("bulk.judged", (), number, self._sample(page.sequences))
+            self._insert("bulk.judged", (), number, self._thin(page.sequences).to_bytes())
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """A text with these *sequences* is about to be stored for *url*, under *claim*."""
-        self._claimed[claim] = shorten_url(url), self._sample(sequences)
+        self._claimed[claim] = shorten_url(url), self._thin(sequences).to_bytes()
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """It has been stored, or not."""
         if (claimed := self._claimed.pop(claim, None)) and is_stored:
             url, sequences = claimed
             self._insert("bulk.stored", (url,), sequences)
-
-    def _sample(self, sequences: Sequences) -> bytes:
-        """Return what is written of *sequences*: of a large crawl, not much more than is needed."""
-        self._sequences += sequences.different
-        halvings = (self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length() - 1
-        return sequences.thinned(halvings).to_bytes()
 
     def add_difference(
         self, differences: Mapping[str, str], url: str, original: str | None
@@ -258,7 +252,7 @@ class PageEvents:
         of it. A drop for another page of an earlier crawl cannot be judged; such drops are counted,
         and left out of the estimate.
         """
-        sample, pages, unknown = LostTextSample(SEQUENCES_OF_A_SAMPLE), 0, 0
+        sample, pages, unknown = LostTextSample(), 0, 0
         for (stored,) in self._query(_STORED):
             sample.add_kept(Sequences.from_bytes(stored))
         for url, original, dropped, is_known in self._query(_DROPPED, self.has_past):

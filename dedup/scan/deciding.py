@@ -52,7 +52,7 @@ def scan(
     outcome = judge.outcome
     waiting = _Waiting(keep) if keep.changes_order else None
     fields = FieldsSeen(reader, reader.format.paths)
-    with closing(all_records(reader, workers, saved, lambda: judge.halvings)) as batches:
+    with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
             new = []
             for number, record in enumerate(records, len(outcome.fates)):
@@ -73,7 +73,6 @@ def scan(
             else:
                 for number, record in new:
                     waiting.append(number, record)
-                    judge.expect(record.sequences)
     fields.check()
     if waiting:
         in_order = waiting.best_first()

@@ -39,12 +39,6 @@ class ReadRecord(NamedTuple):
     sequences: Sequences | None = None
     canonical: str | None = None
 
-    def thinned(self, halvings: int) -> "ReadRecord":
-        """Return a copy with so much of the sequences, see `Sequences.thinned`."""
-        if not halvings or not self.sequences:
-            return self
-        return self._replace(sequences=self.sequences.thinned(halvings))
-
     def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
         if self.error is None and self.unread is None:

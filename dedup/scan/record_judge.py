@@ -108,19 +108,7 @@ class RecordJudge:
         self._numbers_of_texts = array("I")
         self._numbers_of_index = array("I")
         self._sample = LostTextSample()
-        # Of records that are judged later: it halves as the sample will, whatever is kept.
-        self._expected = LostTextSample()
         self._all_texts_known = True
-
-    @property
-    def halvings(self) -> int:
-        """Which sample of the `Sequences` of the next records is needed."""
-        return max(self._sample.halvings, self._expected.halvings)
-
-    def expect(self, sequences: Sequences | None) -> None:
-        """Take note of a record that is judged when all are read."""
-        if sequences:
-            self._expected.add_kept(sequences)
 
     def judge(
         self,

@@ -1,12 +1,13 @@
 """All records of a scan in their order, read by as many processes as are wanted."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
 
 from dedup.limits import shorten
+from dedup.lost_text import Thinning
 from dedup.records import RawRecord, RecordError
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.sketches_file import SketchesFile
@@ -26,13 +27,9 @@ def all_records(
     reader: RecordReader,
     workers: int,
     saved: SketchesFile | None,
-    halvings: Callable[[], int] = lambda: 0,
 ) -> Generator[list[ReadRecord], None, None]:
-    """Yield all records in order: those that *saved* has, then those that are read now.
-
-    *halvings* tells how much of the sequences of the next records is to be kept.
-    """
-    number = 0
+    """Yield all records in order: those that *saved* has, then those that are read now."""
+    number, thin = 0, Thinning()
     for records in saved.read_records() if saved else ():
         number += len(records)
         yield records
@@ -43,8 +40,10 @@ def all_records(
     raws = islice(reader.format.raw_records(), number, None)
     with pool_for(reader, workers, has_html=reader.format.has_html) as pool:
         for pairs in read_raws(raws, pool, workers, has_html=reader.format.has_html):
-            kept = halvings()
-            records = [read.with_place(raw).thinned(kept) for raw, read in pairs]
+            records = [
+                read.with_place(raw)._replace(sequences=read.sequences and thin(read.sequences))
+                for raw, read in pairs
+            ]
             if saved:
                 saved.add(number + 1, records)
             number += len(records)

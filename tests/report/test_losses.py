@@ -103,7 +103,7 @@ def test_verdicts_that_drop_nothing_are_not_counted():
 def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right(monkeypatch):
     """As in batches of feeds, which may be open for hours."""
     chance = random.Random(1)
-    monkeypatch.setattr("dedup.report.events.SEQUENCES_OF_A_SAMPLE", 2000)
+    monkeypatch.setattr("dedup.lost_text.SEQUENCES_OF_A_SAMPLE", 2000)
     crawl, own = Crawl(), 0
     for number in range(1500):
         crawl.claim(number, f"{number}")
