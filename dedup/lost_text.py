@@ -189,7 +189,7 @@ class LostTextSample:
         if not total:
             return LostText(self._sequences, 0.0, 1.0 if self._sequences else 0.0)
         share = float(weights[is_lost].sum()) / total
-        if self._factor == 1:
+        if not self.halvings:
             return LostText(self._sequences, share, 0.0)
         # Two sequences of mean weight more of each kind: else where none was lost, none could be.
         squares = float((weights**2).sum())
@@ -199,7 +199,7 @@ class LostTextSample:
         lost = float((weights[is_lost] ** 2).sum()) + 2 * mean**2
         stored = squares - float((weights[is_lost] ** 2).sum()) + 2 * mean**2
         spread = lost * (1 - near) ** 2 + stored * near**2
-        error = 2 * math.sqrt((1 - 1 / self._factor) * spread) / (total + 4 * mean)
+        error = 2 * math.sqrt((1 - 2**-self.halvings) * spread) / (total + 4 * mean)
         return LostText(self._sequences, share, error + abs(near - share))
 
     def lossiest(self, count: int = 10) -> list[LossyDrop]:
@@ -243,10 +243,6 @@ class LostTextSample:
         self._size = self._kept.total() + self._dropped.total()
         thinned = ((key, original, own.thinned(halvings)) for key, original, own in self._drops)
         self._drops = [drop for drop in thinned if self._lost(drop[-1])]
-
-    @property
-    def _factor(self) -> int:
-        return 1 << self.halvings
 
     def __len__(self) -> int:
         """Return the number of sequences in the sample, each as often as pages have it."""

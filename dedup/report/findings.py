@@ -54,17 +54,13 @@ def lines_of(found: list[Finding]) -> Iterator[str]:
 
 
 def _alarm(report: Report) -> Finding | None:
+    """Find that nearly everything was dropped."""
     pages = report.pages
     dropped = pages.exact_duplicates + pages.near_duplicates
     is_kept = report.settings.get("DEDUP_ACTION") == "mark"
     if is_kept or pages.judged < _LEAST_ALARMING or dropped <= _SHARE_ALARMING * pages.judged:
         return None
     return Finding("alarm", (dropped, pages.judged), "", "groups")
-
-
-def is_alarm(found: list[Finding]) -> bool:
-    """Return whether the first finding is that nearly everything was dropped."""
-    return bool(found) and found[0].name == "alarm"
 
 
 def _items(report: Report) -> Finding | None:

@@ -10,7 +10,7 @@ from scrapy.statscollectors import StatsCollector
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.events import write_copies
-from dedup.report.findings import findings, is_alarm, lines_of
+from dedup.report.findings import findings, lines_of
 from dedup.report.html import as_html
 from dedup.report.report import Report, write_json
 from dedup.report.summary import Summary
@@ -81,7 +81,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         with step("what is found"):
             found = findings(report)
             lines += lines_of(found)
-            if is_alarm(found):
+            if found and found[0].name == "alarm":
                 summary.count("alarm")
                 logger.warning("%s", found[0])
     await checkpoints.leave(str(reason), report, texts)

@@ -10,9 +10,6 @@ from dedup.url_advice.advice import UrlAdvice, url_advice
 MOST_URLS = 100_000
 """The number of URLs that are remembered."""
 
-_UNKNOWN = -1
-"""In place of the number of a content that is unknown."""
-
 
 class Content(NamedTuple):
     """The content of a page.
@@ -36,7 +33,8 @@ class Contents:
 
     def __init__(self, method: Method | None = None) -> None:
         self._method = method
-        self._urls: dict[str, int] = {}
+        # The number of the content of each, which may be unknown.
+        self._urls: dict[str, int | None] = {}
         self._numbers: dict[tuple[str, Hashable], int] = {}
         self._known: list[Content] = []
 
@@ -49,12 +47,11 @@ class Contents:
             return
         if url not in self._urls and len(self._urls) >= MOST_URLS:
             return
-        number = _UNKNOWN if content is None else self._number(content)
-        self._urls[url] = number if self._urls.get(url, number) == number else _UNKNOWN
+        number = None if content is None else self._number(content)
+        self._urls[url] = number if self._urls.get(url, number) == number else None
 
     def advice(self) -> UrlAdvice:
-        pages = ((url, number if number >= 0 else None) for url, number in self._urls.items())
-        return url_advice(pages, self._near)
+        return url_advice(self._urls.items(), self._near)
 
     def _number(self, content: Content) -> int:
         number = self._numbers.setdefault((content.scope, content.text), len(self._known))

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dedup.limits import LONGEST_URL, split_url
@@ -29,13 +29,6 @@ class Url(NamedTuple):
             return None
         query = tuple(sorted(parts.query.split("&"))) if parts.query else ()
         return cls(parts.scheme, parts.netloc.lower(), parts.path or "/", query)
-
-    def with_path(self, path: str) -> "Url":
-        return self._replace(path=path)
-
-    def without_parameters(self, names: Container[str]) -> "Url":
-        query = tuple(pair for pair in self.query if pair.partition("=")[0] not in names)
-        return self._replace(query=query)
 
     @property
     def number_of_parts(self) -> int:
@@ -84,10 +77,12 @@ def parts_of(url: Url) -> Iterator[Part]:
 def without(url: Url, part: Part) -> Url:
     """Return *url* without a *part* of `parts_of`."""
     if part.kind == "slash":
-        return url.with_path(url.path[:-1])
+        return url._replace(path=url.path[:-1])
     if part.kind == "index":
-        return url.with_path(url.path.removesuffix(part.name))
-    return url.without_parameters(frozenset(part.names))
+        return url._replace(path=url.path.removesuffix(part.name))
+    names = part.names
+    query = tuple(pair for pair in url.query if pair.partition("=")[0] not in names)
+    return url._replace(query=query)
 
 
 def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:
@@ -99,5 +94,5 @@ def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:
     segments = url.path.split("/")
     for place, segment in enumerate(segments[1:-1][:_DEEPEST_SIBLINGS], 1):
         before = "/".join(segments[:place]) + "/"
-        elsewhere = url.with_path(before + "\0" + "/".join(segments[place + 1 :]))
+        elsewhere = url._replace(path=before + "\0" + "/".join(segments[place + 1 :]))
         yield Part("value", url.host, f"{before}{segment}/"), elsewhere
