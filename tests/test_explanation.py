@@ -5,7 +5,7 @@ from cases import each
 from texts import ENGLISH, edited
 
 from dedup.evidence import Evidence
-from dedup.explanation import Explanation, Feature, Side
+from dedup.explanation import Side, compare, explain
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.minhash import MinHash
@@ -13,15 +13,16 @@ from dedup.rule import Rule
 from dedup.text import Document
 
 
+def sides(one, other):
+    return Side("one", Extraction(one)), Side("other", Extraction(other))
+
+
 def explanation(one, other, method=None, min_tokens=2):
-    method = method or SimHash()
-    texts = {"one": one, "other": other}
-    sides = (Side(name, Extraction(text)) for name, text in texts.items())
-    return Explanation(*sides, method, Rule(min_tokens))
+    return explain(*sides(one, other), method or SimHash(), Rule(min_tokens))
 
 
 def verdict(method, one, other, min_tokens=2):
-    return explanation(one, other, method, min_tokens).judgement.verdict
+    return compare(*sides(one, other), method, Rule(min_tokens))["verdict"]
 
 
 LONG = ENGLISH + " ".join(f"word{number}" for number in range(300))
@@ -64,53 +65,58 @@ def test_the_least_number_of_tokens_counts_and_empty_pages_are_not_equal():
     text, other = "one two three four", "one two three five"
     assert verdict(SimHash(63), text, other, min_tokens=4) == "near-duplicate"
     assert verdict(SimHash(63), text, other, min_tokens=5) == "too short"
-    assert explanation("one two", "ONE  two").are_equal
-    assert not explanation("", " ").are_equal
+    assert explanation("one two", "ONE  two")["equal"]
+    assert not explanation("", " ")["equal"]
+
+
+def features(*texts, **arguments):
+    """The text of each feature, and its weight in either page."""
+    found = explanation(*texts, SimHash(**arguments))["features"]
+    return [tuple(feature.values()) for feature in found]
 
 
 def test_features_are_of_both_pages_the_heaviest_first():
-    features = explanation("a rose a rose is", "is a thorn").features
-    assert [(text, round(one, 2), round(other, 2)) for text, one, other in features] == [
+    found = features("a rose a rose is", "is a thorn")
+    assert [(text, round(one, 2), round(other, 2)) for text, one, other in found] == [
         ("a", 1.69, 1), ("rose", 1.69, 0), ("is", 1, 1), ("thorn", 0, 1),
     ]  # fmt: skip
-    shown = explanation("a rose is", "a rose", SimHash(features="shingles", width=2)).features
-    assert shown == [Feature("a rose", 1, 1), Feature("rose is", 1, 0)]
+    shingles = {"features": "shingles", "width": 2}
+    assert features("a rose is", "a rose", **shingles) == [("a rose", 1, 1), ("rose is", 1, 0)]
     # Of equal weight, in the order of the alphabet.
-    features = explanation("pear fig apple", "date fig banana").features
-    assert [text for text, *_ in features] == ["apple", "banana", "date", "fig", "pear"]
+    found = features("pear fig apple", "date fig banana")
+    assert [text for text, *_ in found] == ["apple", "banana", "date", "fig", "pear"]
 
 
 class Own(SimHash):
     name = "own"
 
 
-def test_all_methods_judge_and_the_one_asked_for_with_its_arguments():
-    names = [judgement.method.name for judgement in explanation("a", "b", Own()).judgements]
+def test_all_methods_judge_and_first_the_one_asked_for_with_its_arguments():
+    names = [judgement["method"] for judgement in explanation("a", "b", Own())["judgements"]]
     assert names == ["own", *METHODS]
-    pair = explanation(LONG, edited(LONG), SimHash(0))
-    assert [judgement.method.name for judgement in pair.judgements] == list(METHODS)
-    assert pair.judgements[0] is pair.judgement
-    assert pair.judgement.verdict == "different"
-    assert {judgement.method.name: judgement.verdict for judgement in pair.judgements}[
-        "verified"
-    ] == "near-duplicate"
+    pair = explanation(LONG, edited(LONG), METHODS["verified"](max_distance=0))
+    verdicts = {each["method"]: each["verdict"] for each in pair["judgements"]}
+    assert sorted(verdicts) == sorted(METHODS)
+    assert pair["judgements"][0] == pair["judgement"]
+    assert (pair["judgement"]["method"], pair["judgement"]["verdict"]) == ("verified", "different")
+    assert verdicts["simhash"] == "near-duplicate"
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_second_page_is_judged_as_a_part_of_the_first(order):
     part, whole = LONG, f"{LONG} {' '.join(f'other{number}' for number in range(300))}"
-    pair = explanation(*(whole, part)[::order], METHODS["containment"]())
-    assert pair.judgement.verdict == ("near-duplicate" if order == 1 else "different")
-    assert (pair.judgement.distance == 0) is (order == 1)
+    pair = compare(*sides(*(whole, part)[::order]), METHODS["containment"](), Rule(2))
+    assert pair["verdict"] == ("near-duplicate" if order == 1 else "different")
+    assert (pair["distance"] == 0) is (order == 1)
 
 
 def test_it_can_be_written_as_json_without_infinity():
-    pair = explanation(LONG, ENGLISH, METHODS["combined"]())
-    written = json.loads(json.dumps(pair.as_json(), allow_nan=False))
-    assert pair.judgement.distance == float("inf")
+    method = METHODS["combined"]()
+    written = explanation(LONG, ENGLISH, method)
+    assert json.loads(json.dumps(written, allow_nan=False)) == written
     assert written["judgement"] == {
         "method": "combined",
-        "parameters": METHODS["combined"]().parameters,
+        "parameters": method.parameters,
         "distance": None,
         "max_distance": 29,
         "verdict": "different",
@@ -119,8 +125,8 @@ def test_it_can_be_written_as_json_without_infinity():
     assert (written["a"]["tokens"], written["b"]["source"]) == (427, "other")
     assert written["diff"][-1]["kind"] == "removed"
     alike = explanation(LONG, edited(LONG))
-    bits = alike.as_json()["fingerprints"]
-    assert (int(bits["a"], 16) ^ int(bits["b"], 16)).bit_count() == alike.judgement.distance
+    one, other = (int(bits, 16) for bits in alike["fingerprints"].values())
+    assert (one ^ other).bit_count() == alike["judgement"]["distance"]
 
 
 def side(text, view, title=b"", coverage=1.0, size=1000):
@@ -144,4 +150,4 @@ def side(text, view, title=b"", coverage=1.0, size=1000):
     ],
 )
 def test_the_verdict_is_that_of_a_crawl_which_sees_the_pages(one, other, expected):
-    assert Explanation(one, other, SimHash(), Rule(2)).judgement.verdict == expected
+    assert compare(one, other, SimHash(), Rule(2))["verdict"] == expected

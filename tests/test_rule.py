@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
 from dedup.detector import Detector
-from dedup.explanation import Explanation, Side
+from dedup.explanation import Side, compare
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord, digest_of
@@ -135,11 +135,11 @@ def kept_by_oracle(method, texts, min_tokens):
         for other, (kind, _) in enumerate(found):
             if kind is Kind.NEW:
                 sides = (Side("", Extraction(texts[n])) for n in (other, number))
-                said = Explanation(*sides, method, Rule(min_tokens)).judgement
-                if said.verdict == "duplicate":
+                said = compare(*sides, method, Rule(min_tokens))
+                if said["verdict"] == "duplicate":
                     best = min(best, ((-1, other), Kind.EXACT))
-                elif said.verdict == "near-duplicate":
-                    best = min(best, ((said.distance, other), Kind.NEAR))
+                elif said["verdict"] == "near-duplicate":
+                    best = min(best, ((said["distance"], other), Kind.NEAR))
         (_, original), kind = best
         is_short = len(document.tokens) < 20 or method.sketch(document) is None
         is_skipped = not document.text or (not min_tokens and is_short)

@@ -5,10 +5,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 from rich.text import Text
+from urllib3 import BaseHTTPResponse, PoolManager, Retry
+from urllib3.exceptions import HTTPError
 from w3lib.url import safe_url_string
 
+from dedup import __version__
 from dedup.canonical import canonical_of
 from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import (
@@ -19,26 +24,13 @@ from dedup.cli.options import (
     method_of,
     method_of_ledger,
 )
-from dedup.cli.sources import read_source
-from dedup.cli.terminal import (
-    color,
-    new_table,
-    print_json,
-    show,
-    show_heading,
-    show_line,
-)
-from dedup.evidence import Evidence
-from dedup.explanation import (
-    Comparison,
-    Explanation,
-    Side,
-    names_of,
-    sides_of_ledger,
-)
+from dedup.cli.terminal import color, new_table, print_json, show, show_heading, show_line
+from dedup.diff import Part
+from dedup.explanation import Side, explain, names_of, sides_of_ledger
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
+from dedup.records.base import decode_html
 from dedup.rule import Rule
 from dedup.scopes import host
 from dedup.text import printable
@@ -55,6 +47,13 @@ examples:
 One page: what became of it, by a ledger or files of dropped items. The exit code is 1 if none of
 them knows it. Two pages: how they compare.
 """
+_MOST_BYTES = 10_000_000
+_SECONDS = 30.0
+_CHUNK = 1 << 16
+_HEADERS = {
+    "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
+    "Accept": "text/html, application/xhtml+xml, text/plain",
+}
 _FIRST_LINES = 3
 _LINE = 240
 _FEATURES = 10
@@ -83,11 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.other is None:
         return _tell_what_became(options)
-    explanation, notes = _explanation(options)
+    figures, notes = _explanation(options)
     if options.json:
-        print_json({**explanation.as_json(), "notes": notes})
+        print_json({**figures, "notes": notes})
     else:
-        _show(explanation, notes)
+        _show(figures, notes)
     return 0
 
 
@@ -135,7 +134,8 @@ def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Seque
         show_line(f"<{known}>")
 
 
-def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
+def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Return the figures of two pages, and what is to be said of these."""
     if options.items:
         raise ValueError("--items is for one page: it tells what became of that")
     method = None if options.method is None else method_of(options.method)
@@ -147,10 +147,11 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
             method = method or method_of_ledger(ledger)
             rule, sides = ledger.rule, sides_of_ledger(ledger, sources)
             of_host = host(options.other)
+            records = (page.record for page in ledger.pages())
             names = names_of(
-                (page.record.key, Evidence.from_bytes(page.record.evidence))
-                for page in ledger.pages()
-                if page.record.evidence is not None and host(page.record.key) == of_host
+                (record.key, record.witness.evidence)
+                for record in records
+                if host(record.key) == of_host
             )
         notes = [
             f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures are of "
@@ -159,62 +160,92 @@ def _explanation(options: argparse.Namespace) -> tuple[Explanation, list[str]]:
             if len(side.extraction.text) >= LONGEST_TEXT
         ]
     else:
-        pages = map(read_source, sources)
-        sides = [
-            Side(source, extracted_of(page, extractor), canonical_of(page, source))
-            for source, page in zip(sources, pages, strict=True)
-        ]
-        seen = ((side.source, side.extraction.evidence) for side in sides)
-        names = names_of((url, evidence) for url, evidence in seen if evidence)
+        sides = []
+        for source in sources:
+            html = read_source(source)
+            sides.append(Side(source, extracted_of(html, extractor), canonical_of(html, source)))
+        names = names_of((side.source, side.extraction.evidence) for side in sides)
     one, other = sides
-    return Explanation(one, other, method or method_of("simhash"), rule, names), notes
+    return explain(one, other, method or method_of("simhash"), rule, names), notes
 
 
-def _show(explanation: Explanation, notes: Sequence[str]) -> None:
-    _show_pages(explanation, notes)
-    for name, side in (("A", explanation.one), ("B", explanation.other)):
-        _show_text(name, side.extraction.text)
-    _show_features(explanation)
-    if explanation.fingerprints:
-        one, other = explanation.fingerprints
-        differing = Count((one ^ other).bit_count())
-        show_heading(f"Fingerprints {one:#x} and {other:#x}: {differing:bit differs|bits differ}")
-    _show_judgements(explanation)
-    show_heading("What differs, word by word")
-    show(color(explanation.diff))
+def read_source(source: str) -> str:
+    """Return the HTML or the text of *source*, a file or an http(s) URL.
+
+    It is decoded as `decode_html` does. Raises ValueError with a message of one line if *source*
+    cannot be read, is larger than 10 MB, or is not text.
+    """
+    content_type = None
+    try:
+        if source.lower().startswith(("http://", "https://")):
+            pool = PoolManager(timeout=_SECONDS, retries=Retry(connect=0, read=0, redirect=10))
+            response = pool.request(
+                "GET", safe_url_string(source), headers=_HEADERS, preload_content=False
+            )
+            with response:
+                body = _body_of(response)
+                content_type = response.headers.get("Content-Type")
+        else:
+            with Path(source).open("rb") as file:
+                body = file.read(_MOST_BYTES + 1)
+    except (HTTPError, OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else getattr(error, "reason", error)
+        raise ValueError(f"{source} cannot be read ({reason or error})") from error
+    if len(body) > _MOST_BYTES:
+        raise ValueError(f"{source} is larger than {_MOST_BYTES:,} bytes")
+    text = decode_html(body, content_type)
+    if "\0" in text:
+        raise ValueError(f"{source} is not text: it has NUL characters")
+    return text
 
 
-def _show_pages(explanation: Explanation, notes: Sequence[str]) -> None:
-    judgement = explanation.judgement
-    verdict = f"{judgement.method.name}: {_sentence(judgement)}."
-    if explanation.are_equal:
+def _body_of(response: BaseHTTPResponse) -> bytes:
+    """Return what an answer has, up to a byte too many; raises HTTPError if it takes too long."""
+    end, body = monotonic() + _SECONDS, bytearray()
+    if response.status != 200:
+        raise HTTPError(f"status {response.status}")
+    while len(body) <= _MOST_BYTES and (part := response.read1(_CHUNK)):
+        body += part
+        if monotonic() > end:
+            raise HTTPError(f"it takes longer than {_SECONDS:.0f} seconds")
+    return bytes(body)
+
+
+def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
+    sides, judgement = (figures["a"], figures["b"]), figures["judgement"]
+    verdict = f"{judgement['method']}: {_sentence(judgement)}."
+    if figures["equal"]:
         verdict = "Exact duplicates: their normalised main texts are equal."
     show(Text(verdict, "bold"))
     for note in notes:
-        show(Text(printable(note, None)))
+        show(note)
     show()
     table = new_table("", "A", "B")
-    sides = explanation.one, explanation.other
-    for name, values in (
-        ("source", [side.source for side in sides]),
-        ("canonical page", [side.canonical for side in sides]),
-        ("title", [side.extraction.title for side in sides]),
-        ("language", [side.extraction.language for side in sides]),
-        ("characters", [f"{len(side.extraction.text):,}" for side in sides]),
-        ("tokens", [f"{tokens:,}" for tokens in explanation.tokens]),
-    ):
+    for title in ("source", "canonical", "title", "language", "characters", "tokens"):
+        values = [side[title] for side in sides]
         if any(values):
-            table.add_row(name, *(Text(printable(value or "–")) for value in values))
+            shown = (f"{v:,}" if isinstance(v, int) else printable(v or "–") for v in values)
+            table.add_row(title, *map(Text, shown))
     show(table)
+    for name, side in zip("AB", sides, strict=True):
+        _show_text(name, side["text"])
+    show_heading(f"Features of {judgement['method']}")
+    _show_features(figures["features"])
+    if figures["fingerprints"]:
+        one, other = figures["fingerprints"].values()
+        differing = Count((int(one, 16) ^ int(other, 16)).bit_count())
+        show_heading(f"Fingerprints {one} and {other}: {differing:bit differs|bits differ}")
+    _show_judgements(figures["judgements"])
+    show_heading("What differs, word by word")
+    show(color(Part(**part) for part in figures["diff"]))
 
 
-def _sentence(judgement: Comparison) -> str:
-    if judgement.verdict in _MEANINGS:
-        return f"{judgement.verdict} ({_MEANINGS[judgement.verdict]})"
-    threshold = judgement.method.max_distance
-    is_far = judgement.distance is not None and judgement.distance > threshold
-    limit = f"{'farther than' if is_far else 'of up to'} {_number(threshold)}"
-    return f"{judgement.verdict}, distance {_number(judgement.distance)}{',' * is_far} {limit}"
+def _sentence(judgement: dict[str, Any]) -> str:
+    verdict, distance = judgement["verdict"], judgement["distance"]
+    if verdict in _MEANINGS:
+        return f"{verdict} ({_MEANINGS[verdict]})"
+    limit = ", farther than" if verdict == "different" else " of up to"
+    return f"{verdict}, distance {_number(distance)}{limit} {_number(judgement['max_distance'])}"
 
 
 def _show_text(name: str, text: str) -> None:
@@ -228,16 +259,14 @@ def _show_text(name: str, text: str) -> None:
         show(f"… {left:more line (--json has it)|more lines (--json has them)}")
 
 
-def _show_features(explanation: Explanation) -> None:
-    features = explanation.features
-    show_heading(f"Features of {explanation.method.name}")
+def _show_features(features: Sequence[dict[str, Any]]) -> None:
     if not features:
         show("(none: it looks at the text as a whole, or at nothing in it)")
         return
-    one, other = (sum(not feature[side] for feature in features) for side in (2, 1))
+    one, other = (sum(not feature[side] for feature in features) for side in "ba")
     unequal = sorted(
-        (feature for feature in features if feature.one != feature.other),
-        key=lambda feature: (-abs(feature.one - feature.other), feature.text),
+        (feature for feature in features if feature["a"] != feature["b"]),
+        key=lambda feature: (-abs(feature["a"] - feature["b"]), feature["feature"]),
     )
     line = f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}"
     if reweighted := Count(len(unequal) - one - other):
@@ -247,32 +276,27 @@ def _show_features(explanation: Explanation) -> None:
         return
     table = new_table("what differs most", right=("A", "B"))
     for feature in unequal[:_FEATURES]:
-        weights = (_number(weight) if weight else "–" for weight in feature[1:])
-        table.add_row(Text(printable(feature.text, 80)), *weights)
+        weights = (_number(feature[side] or None) for side in "ab")
+        table.add_row(Text(printable(feature["feature"], 80)), *weights)
     show()
     show(table)
 
 
-def _show_judgements(explanation: Explanation) -> None:
+def _show_judgements(judgements: Sequence[dict[str, Any]]) -> None:
     show_heading("All methods")
     table = new_table("method", right=("distance", "up to"))
     table.add_column("verdict")
     colors = {"duplicate": "green", "near-duplicate": "green", "different": "red"}
-    for judgement in explanation.judgements:
-        table.add_row(
-            judgement.method.name,
-            _number(judgement.distance),
-            _number(judgement.method.max_distance),
-            Text(judgement.verdict, style=colors.get(judgement.verdict, "yellow")),
-            style="bold" if judgement is explanation.judgement else "",
-        )
+    verdicts = [judgement["verdict"] for judgement in judgements]
+    for judgement, verdict in zip(judgements, verdicts, strict=True):
+        numbers = (_number(judgement[name]) for name in ("distance", "max_distance"))
+        shown = Text(verdict, style=colors.get(verdict, "yellow"))
+        table.add_row(judgement["method"], *numbers, shown)
     show(table)
-    for verdict in dict.fromkeys(judgement.verdict for judgement in explanation.judgements):
+    for verdict in dict.fromkeys(verdicts):
         if verdict in _MEANINGS:
             show(f"{verdict}: {_MEANINGS[verdict]}")
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "∞" if value == float("inf") else f"{value:.4g}"
+    return "–" if value is None else f"{value:.4g}"
