@@ -45,26 +45,15 @@ class DroppedItem(NamedTuple):
         return dropped
 
 
-class UnreadableLine(NamedTuple):
-    """A line that is no dropped item: *where* it is, and *why* it is none."""
-
-    where: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
-
-
-def read_dropped(path: Path) -> Iterator[DroppedItem | UnreadableLine]:
-    """Yield what the lines of a file are, in order; empty ones are none. Raises OSError."""
+def read_dropped(path: Path) -> Iterator[DroppedItem | ValueError]:
+    """Yield the items of the lines of a file, in order, or why a line has none. Raises OSError."""
     for raw in JsonLines([path], Fields()).raw_records():
         where = f"{raw.source}, item {raw.number}"
-        if raw.error is not None:
-            yield UnreadableLine(where, raw.error)
-            continue
         try:
+            if raw.error is not None:
+                raise ValueError(raw.error)
             yield DroppedItem.of_json(json.loads(raw.data))
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            yield UnreadableLine(where, f"not JSON, as of a line that was torn ({error})")
+            yield ValueError(f"{where}: not JSON, as of a line that was torn ({error})")
         except ValueError as error:
-            yield UnreadableLine(where, str(error))
+            yield ValueError(f"{where}: {error}")

@@ -1,4 +1,7 @@
-"""What became of a page, in words, from what crawls left: a ledger, and files of dropped items."""
+"""What became of a page, in words, from what crawls left: a ledger, and files of dropped items.
+
+An event is an object of JSON: *what* became of the page in one word, the facts, and all in *words*.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +10,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from dedup.dropped import DroppedItem, read_dropped
@@ -15,7 +18,7 @@ from dedup.limits import LONGEST_URL, split_url
 from dedup.record import unpack_items
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
-from dedup.units import count_of
+from dedup.units import Count, count_of
 from dedup.view.view import View
 
 MOST_LISTED = 10
@@ -26,16 +29,7 @@ _NOUNS = {
     Kind.REPEATED: "a page that was met before in the crawl, under this URL",
 }
 
-
-class Event(NamedTuple):
-    """Something that became of a page: *what* in one word, in *words*, and the *facts* as JSON."""
-
-    what: str
-    words: str
-    facts: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"what": self.what, **self.facts, "words": self.words}
+Event = dict[str, Any]
 
 
 class LedgerHistory:
@@ -45,8 +39,6 @@ class LedgerHistory:
         self.name = ledger.name
         self.known_urls = ledger.known_urls
         self._ledger = ledger
-        self._method = ledger.method
-        self._rule = ledger.rule
         self._crawls = {crawl.id: crawl for crawl in ledger.crawls()}
 
     def events(self, url: str) -> list[Event]:
@@ -54,36 +46,34 @@ class LedgerHistory:
         versions = self._ledger.versions(url)
         events = [(page.stored, self._event_of_version(page, versions)) for page in versions]
         events += [(m.found, self._event_of_match(m)) for m in self._ledger.matches_of(url)]
-        events.sort(key=lambda event: event[0])
-        found = [event for _, event in events]
+        found = [event for _, event in sorted(events, key=lambda event: event[0])]
         if versions:
             copies = ((c.duplicate, c.kind, c.distance) for c in self._ledger.copies_of(url))
             found += _events_of_copies("page", copies)
-        return found + list(self._why_kept(url, versions))
+        return [*found, *self._why_kept(url, versions)]
 
     def _event_of_version(self, page: StoredPage, versions: Sequence[StoredPage]) -> Event:
         crawl = self._crawls.get(page.crawl)
         how = "restored" if crawl and crawl.reason == "restored" else "stored"
-        words = f"It was {how} {self._in(page.crawl, page.stored)}, as page {page.number}, with "
-        words += f"{count_of(page.record.tokens, 'word')}"
-        words += "; it had changed since it was stored before." if page.is_change else "."
+        words = (
+            f"It was {how} {self._in(page.crawl, page.stored)}, as page {page.number}, with "
+            f"{count_of(page.record.tokens, 'word')}"
+            f"{'; it had changed since it was stored before' * page.is_change}."
+        )
         if page.seen > page.stored:
             words += f" It was met again unchanged, last on {_format_time(page.seen)}."
-        by = next((other for other in versions if other.stored == page.ended), None)
-        if page.ended is not None:
+        by = next((other.number for other in versions if other.stored == page.ended), None)
+        if by is not None:
+            words += f" Page {by} took its place on {_format_time(page.ended)}."
+        elif page.ended is not None:
             at = _format_time(page.ended)
-            words += (
-                f" Page {by.number} took its place on {at}."
-                if by
-                else f" It expired on {at} (DEDUP_REVISITS): no page is compared with it."
-            )
-        facts = {
-            "page": page.number, "crawl": page.crawl, "stored": _format_time(page.stored),
-            "seen": _format_time(page.seen), "replaced_by": by and by.number,
-            "ended": None if page.ended is None else _format_time(page.ended),
-            "tokens": page.record.tokens,
+            words += f" It expired on {at} (DEDUP_REVISITS): no page is compared with it."
+        return {
+            "what": "changed" if page.is_change else how, "page": page.number,
+            "crawl": page.crawl, "stored": _format_time(page.stored),
+            "seen": _format_time(page.seen), "replaced_by": by,
+            "ended": _format_time(page.ended), "tokens": page.record.tokens, "words": words,
         }  # fmt: skip
-        return Event("changed" if page.is_change else how, words, facts)
 
     def _event_of_match(self, match: StoredMatch) -> Event:
         crawl = self._crawls.get(match.crawl)
@@ -98,11 +88,11 @@ class LedgerHistory:
                 f" That page does not count since {_format_time(match.ended)}: this one is "
                 "compared anew."
             )
-        facts = {
-            "verdict": match.kind, "original": match.original, "page": match.page,
-            "distance": match.distance, "crawl": match.crawl, "found": _format_time(match.found),
+        return {
+            "what": "marked" if is_marked else "dropped", "verdict": match.kind,
+            "original": match.original, "page": match.page, "distance": match.distance,
+            "crawl": match.crawl, "found": _format_time(match.found), "words": words,
         }  # fmt: skip
-        return Event("marked" if is_marked else "dropped", words, facts)
 
     def _in(self, crawl: int, at: float) -> str:
         known = self._crawls.get(crawl)
@@ -116,34 +106,38 @@ class LedgerHistory:
 
         All pages that count are asked, but for those that came later.
         """
+        ledger, method = self._ledger, self._ledger.method
         current = [page for page in versions if page.ended is None]
-        if self._method is None or not current:
+        if method is None or not current:
             return
-        view = View(self._method, self._rule)
-        for batch in self._ledger.stored():
+        view = View(method, ledger.rule)
+        for batch in ledger.stored():
             view.load(batch)
         versions_of_it = {page.number for page in versions}
         for page in current:
             [item, *_] = [*unpack_items(page.items), b""]
-            later = range(page.number + 1, self._ledger.last + 1)
+            later = range(page.number + 1, ledger.last + 1)
             look = view.look(page.record._replace(item=item), versions_of_it.union(later))
             if look.objection:
-                other, fields = look.page, None
-                if differences := self._ledger.differences_of(url):
-                    other, fields = next(iter(differences.items()))
-                its_url = self._ledger.url(other)
-                words = f"It is kept although its main text matches that of <{its_url}>, "
-                words += f"page {other}: {look.objection}"
-                words += f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out" * bool(fields)
-                facts = {"objection": look.objection.value, "fields": fields, "other": its_url}
-                yield Event("kept although alike", f"{words}.", {**facts, "other_page": other})
-            elif self._rule.is_short(page.record):
+                other, fields = next(iter(ledger.differences_of(url).items()), (look.page, None))
+                its_url = ledger.url(other)
                 words = (
-                    f"It has {count_of(page.record.tokens, 'word')}: with fewer than "
-                    f"{self._rule.min_tokens} (DEDUP_MIN_TOKENS), a page can only be a duplicate "
-                    "of one with an equal text."
+                    f"It is kept although its main text matches that of <{its_url}>, page {other}: "
+                    f"{look.objection}"
                 )
-                yield Event("too short", words, {"tokens": page.record.tokens})
+                if fields:
+                    words += f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out"
+                yield {
+                    "what": "kept although alike", "objection": look.objection.value,
+                    "fields": fields, "other": its_url, "other_page": other, "words": f"{words}.",
+                }  # fmt: skip
+            elif ledger.rule.is_short(page.record):
+                tokens = page.record.tokens
+                words = (
+                    f"It has {count_of(tokens, 'word')}: with fewer than {ledger.rule.min_tokens} "
+                    "(DEDUP_MIN_TOKENS), a page can only be a duplicate of one with an equal text."
+                )
+                yield {"what": "too short", "tokens": tokens, "words": words}
 
 
 class DroppedHistory:
@@ -173,30 +167,30 @@ class DroppedHistory:
 
     def _items(self) -> Iterator[DroppedItem]:
         """Yield the items; raises ValueError if the file has lines, and none is one."""
-        error = ""
+        wrong, has_items = None, False
         for item in read_dropped(self._path):
             if isinstance(item, DroppedItem):
-                error = "-"
+                has_items = True
                 yield item
-            elif not error:
-                error = f"{self.name} is no file of dropped items: {item}"
-        if error.strip("-"):
-            raise ValueError(error)
+            else:
+                wrong = wrong or item
+        if wrong and not has_items:
+            raise ValueError(f"{self.name} is no file of dropped items: {wrong}")
 
 
 def _event_of_drops(items: Sequence[DroppedItem]) -> Event:
-    last = items[-1]
+    last, count = items[-1], Count(len(items))
     of = "" if last.verdict == Kind.REPEATED else f" of <{last.original}>"
     words = (
-        f"{count_of(len(items), 'item').capitalize()} of it {_was(len(items))} dropped, last on "
+        f"{count:item of it was|items of it were} dropped, last on "
         f"{_format_iso(last.dropped)}, as {_noun(last.verdict, last.distance)}{of} "
-        f"({last.method}). dedup restore has {'it' if len(items) == 1 else 'them'} back."
+        f"({last.method}). dedup restore has {'it' if count == 1 else 'them'} back."
     )
-    facts = {
-        "verdict": last.verdict, "original": last.original, "distance": last.distance,
-        "method": last.method, "dropped": last.dropped, "items": len(items),
+    return {
+        "what": "dropped", "verdict": last.verdict, "original": last.original,
+        "distance": last.distance, "method": last.method, "dropped": last.dropped,
+        "items": count, "words": words,
     }  # fmt: skip
-    return Event("dropped", words, facts)
 
 
 def _events_of_copies(
@@ -211,17 +205,13 @@ def _events_of_copies(
     count = len(listed) + sum(1 for _ in rest)
     if not count:
         return
-    words = f"{count_of(count, noun).capitalize()} {_was(count)} found to repeat it:"
+    words = f"{count_of(count, noun)} {'was' if count == 1 else 'were'} found to repeat it:"
     for url, verdict, distance in listed:
         near = f", distance {distance or 0:.4g}" * (verdict == Kind.NEAR)
         words += f"\n  <{url}> ({verdict}{near})"
     words += f"\n  and {count - len(listed):,} more" * (count > len(listed))
     first = [{"url": url, "verdict": kind, "distance": far} for url, kind, far in listed]
-    yield Event("repeated by others", words, {"count": count, "first": first})
-
-
-def _was(count: int) -> str:
-    return "was" if count == 1 else "were"
+    yield {"what": "repeated by others", "count": count, "first": first, "words": words}
 
 
 def _noun(kind: str, distance: float | None) -> str:
@@ -229,11 +219,13 @@ def _noun(kind: str, distance: float | None) -> str:
     return _NOUNS[Kind(kind)] + (f" at distance {distance:.4g}" if is_near else "")
 
 
-def _format_time(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _format_time(seconds: float | None) -> str | None:
+    return (
+        None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    )
 
 
-def _format_iso(iso: str) -> str:
+def _format_iso(iso: str) -> str | None:
     with suppress(ValueError, OverflowError, OSError):
         return _format_time(datetime.fromisoformat(iso).timestamp())
     return iso

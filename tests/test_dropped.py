@@ -3,7 +3,7 @@
 import gzip
 import json
 
-from dedup.dropped import DroppedItem, UnreadableLine, read_dropped
+from dedup.dropped import DroppedItem, read_dropped
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.dropped_file import DroppedFile
 
@@ -52,5 +52,5 @@ def test_other_lines_are_named_and_do_not_hide_those_that_follow(tmp_path):
     assert found[-1] == DroppedItem(**LINE)
     assert len(found) == len(others) + 1
     for number, line in enumerate(found[:-1], 1):
-        assert isinstance(line, UnreadableLine)
+        assert isinstance(line, ValueError)
         assert str(line).startswith(f"{tmp_path / 'dropped'}, item {number}: ")

@@ -109,10 +109,7 @@ def _tell_what_became(options: argparse.Namespace) -> int:
             known = chain.from_iterable(source.known_urls() for source in sources)
             nearest = nearest_urls(options.one, known)
     if options.json:
-        by_source = [
-            {"source": source, "events": [event.as_json() for event in found]}
-            for source, found in events.items()
-        ]
+        by_source = [{"source": source, "events": found} for source, found in events.items()]
         print_json({"url": url, "known": is_known, "sources": by_source, "nearest": nearest})
     else:
         _show_events(url, events, nearest)
@@ -124,7 +121,7 @@ def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Seque
     for source, found in events.items():
         show_heading(source)
         for event in found:
-            for line in event.words.split("\n"):
+            for line in event["words"].split("\n"):
                 show_line(line)
         if not found:
             show("Nothing is known of it. Pages that were not compared are not in here.")

@@ -1,7 +1,7 @@
 """``dedup ledger``: a ledger made of another one, or of the records in feeds."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, format_of
 from dedup.records.lines import read_records
 from dedup.stores.copying import check_target, copy_to_log
-from dedup.stores.edit import Reindexed, rebuild, reindex
+from dedup.stores.edit import rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import printable
@@ -71,31 +71,26 @@ def run(options: argparse.Namespace) -> None:
     if not is_ledger:
         _rebuild(options)
         return
-    done = _converted(first, options)
-    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
-    if done.without_text:
-        print(
-            f"{count_of(done.without_text, 'page')} without a text: stored again when met; --texts "
-            "takes them from feeds"
-        )
-
-
-def _converted(ledger: Path | ServerUrl, options: argparse.Namespace) -> Reindexed:
     method = None if options.method is None else method_of(options.method)
     scope = scope_of(options.scope)
     with (
-        ledger_file(ledger) as (source, name),
+        ledger_file(first) as (source, name),
         _new_file(options, name or "the converted ledger") as target,
         progress("texts", None) as advance,
     ):
-        return reindex(
+        pages, without_text = reindex(
             source,
             target,
             name=name,
             method=method,
             scope=None if scope is None else scope.name,
-            texts=_texts(options.texts, options.key_field, options.text_field),
-            advance=advance,
+            texts=_texts(options, advance),
+        )
+    print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
+    if without_text:
+        print(
+            f"{count_of(without_text, 'page')} without a text: stored again when met; --texts "
+            "takes them from feeds"
         )
 
 
@@ -104,14 +99,15 @@ def _rebuild(options: argparse.Namespace) -> None:
         raise ValueError("--scope is for a ledger: make it again first, then convert it")
     method = method_of(options.method or "simhash")
     reader, fields = FieldReader(method), Fields(options.record_field, is_object=True)
-    feeds = [(path, _records(format_of([path])([path], fields), reader)) for path in options.inputs]
+    formats = [(path, format_of([path])([path], fields)) for path in options.inputs]
     with _new_file(options, "the new ledger") as target, progress("records", None) as advance:
-        done = rebuild(target, method, feeds, advance)
-    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
-    if done.passed_over:
+        feeds = ((path, _records(feed, reader, advance)) for path, feed in formats)
+        pages, passed_over, first = rebuild(target, method, feeds)
+    print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
+    if passed_over:
         print(
-            f"{Count(done.passed_over):item is|items are} passed over, to be stored again when "
-            f"met; the first: {printable(done.first_passed_over or '')}"
+            f"{Count(passed_over):item is|items are} passed over, to be stored again when met; the "
+            f"first: {printable(first)}"
         )
 
 
@@ -131,7 +127,9 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
         with_log(output, lambda log: copy_to_log(file, log, name))
 
 
-def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
+def _records(
+    feed: Format, reader: FieldReader, advance: Callable[[], object]
+) -> Iterator[FieldRecord | ValueError]:
     for raw in feed.raw_records():
         try:
             if raw.error is not None:
@@ -145,20 +143,24 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueE
             yield found
         except ValueError as error:
             yield ValueError(f"{raw.source}, record {raw.number}: {error}")
+        advance()
 
 
-def _texts(paths: Iterable[Path], key_field: str, text_field: str) -> Iterator[tuple[str, str]]:
-    for path in paths:
+def _texts(options: argparse.Namespace, advance: Callable[[], object]) -> Iterator[tuple[str, str]]:
+    for path in options.texts:
         number, has_texts = 0, False
         for number, (_, record) in enumerate(read_records(path, ""), 1):
-            url, text = record.fields.get(key_field), record.fields.get(text_field)
-            if isinstance(url, str) and isinstance(text, str):
-                has_texts = True
-                yield url, text
+            values = (record.fields.get(name) for name in (options.key_field, options.text_field))
+            match tuple(values):
+                case (str(url), str(text)):
+                    has_texts = True
+                    yield url, text
+                    advance()
             if number == _ITEMS_WITHOUT_FIELD and not has_texts:
                 break
         if number and not has_texts:
             raise ValueError(
                 f"none of the first {count_of(number, 'item')} of {path} has strings in "
-                f"{key_field!r} and {text_field!r}; --key-field and --text-field name other fields"
+                f"{options.key_field!r} and {options.text_field!r}; --key-field and --text-field "
+                "name other fields"
             )

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
 from dedup.cli.ledgers import path_of
-from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
-from dedup.record_field import FieldRecord
+from dedup.dropped import DROPPED, DroppedItem, read_dropped
 from dedup.stores.edit import Restoration, restoring
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
@@ -35,6 +35,7 @@ Items go to the standard output as JSON lines; one is restored if all that is as
 
 The exit code is 1 if a line was no dropped item: all others are restored.
 """
+_UNREAD = "lines that cannot be restored, as no dropped items"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         output.flush()
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)
-    return 1 if restore.unread else 0
+    return 1 if _UNREAD in restore.noted else 0
 
 
 def _open_ledger(options: argparse.Namespace) -> AbstractContextManager[Restoration | None]:
@@ -113,6 +114,8 @@ def _ends_torn(output: BinaryIO) -> bool:
 
 
 class _Restore:
+    """Chooses the items that are restored, and counts these and others."""
+
     def __init__(self, options: argparse.Namespace, ledger: Restoration | None) -> None:
         self._options = options
         self._ledger = ledger
@@ -120,28 +123,25 @@ class _Restore:
         self._verdicts: Counter[str] = Counter()
         self._groups: set[str | None] = set()
         self._seen: set[bytes] = set()
-        self._left_out: Counter[str] = Counter()
-        self._unknown_to_ledger, self._first_unknown = 0, ""
-        self.unread: list[UnreadableLine] = []
+        self.noted: Counter[str] = Counter()
+        """What was not restored, or not for good, and why."""
+        self._first: dict[str, str] = {}
 
     def choose(self) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once; the ledger learns of their pages."""
-        for path in self._options.dropped:
-            for dropped in read_dropped(path):
-                if isinstance(dropped, UnreadableLine):
-                    self.unread.append(dropped)
-                    continue
-                self._items += 1
-                if not self._is_asked_for(dropped):
-                    continue
-                if self._is_repeated(dropped):
-                    self._left_out["they are equal to another one"] += 1
-                elif self._ledger and self._is_stored(dropped, self._ledger):
-                    self._left_out[f"{self._options.ledger} has their pages as stored"] += 1
-                else:
-                    self._verdicts[dropped.verdict] += 1
-                    self._groups.add(dropped.original)
-                    yield dropped
+        for dropped in chain.from_iterable(map(read_dropped, self._options.dropped)):
+            if isinstance(dropped, ValueError):
+                self._note(_UNREAD, f"; the first: {dropped}")
+                continue
+            self._items += 1
+            if self._is_asked_for(dropped) and self._is_new(dropped):
+                self._verdicts[dropped.verdict] += 1
+                self._groups.add(dropped.original)
+                yield dropped
+
+    def _note(self, what: str, first: str = "") -> None:
+        self.noted[what] += 1
+        self._first.setdefault(what, first)
 
     def _is_asked_for(self, dropped: DroppedItem) -> bool:
         options = self._options
@@ -156,42 +156,32 @@ class _Restore:
         least = options.min_distance
         return least is None or (dropped.distance is not None and dropped.distance >= least)
 
-    def _is_repeated(self, dropped: DroppedItem) -> bool:
+    def _is_new(self, dropped: DroppedItem) -> bool:
+        """Return whether *dropped* is not restored yet; have the ledger know that it is now."""
         item = json.dumps([dropped.url, dropped.item], sort_keys=True)
         digest = blake2b(item.encode(), digest_size=16).digest()
-        is_there = digest in self._seen
-        self._seen.add(digest)
-        return is_there
-
-    def _is_stored(self, dropped: DroppedItem, ledger: Restoration) -> bool:
-        """Return whether *ledger* has the page of *dropped* as stored; else have it know that."""
-        record = ledger.read(dropped.record)
-        if not isinstance(record, FieldRecord):
-            self._unknown_to_ledger += 1
-            self._first_unknown = self._first_unknown or f"{dropped.url}: {record}"
+        if digest in self._seen:
+            self._note("left out, as they are equal to another one")
             return False
-        if ledger.has(record):
-            return True
-        ledger.add(record)
-        return False
+        self._seen.add(digest)
+        path = self._options.ledger
+        try:
+            if self._ledger and not self._ledger.restore(dropped.record):
+                self._note(f"left out, as {path} has their pages as stored")
+                return False
+        except ValueError as error:
+            what = f"without a record that {path} can use, so that a crawl drops them again"
+            self._note(what, f"; the first: {dropped.url}: {error}")
+        return True
 
     def describe(self) -> Iterator[str]:
         """Yield the lines that say what was done."""
-        ledger = self._options.ledger
         counts = (f"{self._verdicts[kind]:,} {kind}" for kind in DROPPED if self._verdicts[kind])
         verdicts = f" ({', '.join(counts)}; {count_of(len(self._groups), 'group')})"
         total = f"{self._verdicts.total():,} of {count_of(self._items, 'item')} restored"
         yield total + verdicts * bool(self._groups)
-        for reason, count in self._left_out.items():
-            yield f"left out, as {reason}: {count:,}"
-        if self._unknown_to_ledger:
-            yield (
-                f"without a record that {ledger} can use, so that a crawl drops them again: "
-                f"{self._unknown_to_ledger:,}; the first: {self._first_unknown}"
-            )
-        if self.unread:
-            lines = count_of(len(self.unread), "line")
-            yield f"{lines} cannot be restored, as no dropped item; the first: {self.unread[0]}"
+        for what, count in self.noted.items():
+            yield f"{what}: {count:,}{self._first[what]}"
 
 
 def _pattern(text: str) -> re.Pattern[str]:

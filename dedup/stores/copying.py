@@ -9,13 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from dedup.record import Claimed, Committed, Lost, Stored, unpack_items
+from dedup.record import Claimed, Committed, Lost, unpack_items
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
 from dedup.stores.known_pages import KnownPages, Tail
 from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, lock
 from dedup.stores.log import ServerLog
-from dedup.stores.reader import LedgerReader, StoredPage
+from dedup.stores.reader import LedgerReader
 from dedup.stores.shared import SharedStore
 
 _ROWS_AT_ONCE = 1_000
@@ -132,7 +132,6 @@ async def _tell(store: SharedStore, log: ServerLog, reader: LedgerReader) -> int
         return new[bisect_left(old, number)]
 
     for pages in _batches(reader.pages()):
-        _check(pages, reader)
         events = await store.exchange([Claimed(page.record) for page in pages], News())
         if len(await log.crawls()) > 1:
             # Who joins now would take what is moved for what its own run has stored.
@@ -153,15 +152,6 @@ async def _tell(store: SharedStore, log: ServerLog, reader: LedgerReader) -> int
         news = News(duplicates={(note.number, note.key): note for note in moved})
         await store.exchange((), news)
     return len(new)
-
-
-def _check(pages: Sequence[StoredPage], reader: LedgerReader) -> None:
-    """Raise LedgerError for values that no log could tell again."""
-    try:
-        for page in pages:
-            Stored(page.number, page.record, page.items).check()
-    except ValueError as error:
-        raise reader.damage_error(error) from error
 
 
 def _batches(values: Iterable[T]) -> Iterator[Sequence[T]]:

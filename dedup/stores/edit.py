@@ -1,11 +1,9 @@
 """Ledgers that are made or changed by commands: for other settings, of feeds, of dropped items."""
 
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from typing import Any
@@ -15,7 +13,6 @@ from dedup.methods import Method
 from dedup.record import (
     Claimed,
     Committed,
-    PageRecord,
     digest_of,
     pack_items,
     unpack_items,
@@ -25,20 +22,12 @@ from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_ide
 from dedup.scopes import Scope, are_versions
 from dedup.stores import tables
 from dedup.stores.base import Commit
-from dedup.stores.identity import OTHERS, parts_of_identity
+from dedup.stores.identity import OTHERS, differences, parts_of_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile, lock
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document
 
 # For other settings.
-
-
-@dataclass(frozen=True)
-class Reindexed:
-    """How many pages the new ledger compares, and how many it does not, for want of their texts."""
-
-    pages: int
-    without_text: int
 
 
 def reindex(
@@ -49,66 +38,55 @@ def reindex(
     method: Method | None = None,
     scope: str | None = None,
     texts: Iterable[tuple[str, str]] = (),
-    advance: Callable[[], object] = lambda: None,
-) -> Reindexed:
+) -> tuple[int, int]:
     """Write a ledger for *method* and *scope* into *target*, with all that *source* holds.
+
+    Returns how many pages it compares, and how many it does not, for want of their texts.
 
     Scopes are made of the URLs, which tell neither languages nor items. Sketches of another method
     need *texts*, URLs and main texts as they were judged: those of other texts under the URL are
     passed over. A page whose text is missing does not count any more, and is stored again when it
-    is met. *name* is what messages call *source*. *advance* is called after each text. An existing
-    *target* is replaced, when all is done.
+    is met. *name* is what messages call *source*. An existing *target* is replaced, when all is
+    done.
 
     Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
     secret and *method* has none, if *scope* needs more than URLs, or if there are no texts although
     they are needed; ValueError for a *scope* that there is not.
     """
     name = name or str(source)
+    old, new = LedgerFile(source), LedgerFile(target)
     with LedgerReader(source, accepts_earlier=True) as reader:
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
-    new_method = None if method is None or method.identity == of_method else method
-    new_scope = None if scope is None else _scope_of_urls(scope, name)
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
         )
-    with _copy(source, target) as file:
-        before = tables.count_pages(file)
-        if new_method is not None:
-            of_method = json.loads(json.dumps(new_method.identity))
-            judged_simplified = bool(identity.get("simplify_chinese"))
-            _sketch(file, new_method, texts, advance, judged_simplified=judged_simplified)
-        if new_scope is not None:
-            if new_scope.name != identity.get("scope"):
-                _rescope(file, new_scope)
-            others["scope"] = new_scope.name
-        tables.set_identity(file, {**of_method, **dict.fromkeys(OTHERS), **others})
-        pages = tables.count_pages(file)
-        if new_method is not None and before and not pages:
-            raise LedgerError(
-                f"{name} holds the texts of some pages only, for its reports, and no sketch can "
-                "be made of another one: give the feed with all that were stored (--texts)"
-            )
-    return Reindexed(pages, before - pages)
-
-
-@contextmanager
-def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a copy of the ledger *source*, which nobody shares; at the end, it is *target*."""
-    old, new = LedgerFile(source), LedgerFile(target)
-    with (
-        lock(new),
-        new.replacement() as copy,
-        old.errors(),
-        closing(old.read_only(accepts_earlier=True)) as file,
-    ):
-        file.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
-        new.upgrade(copy)
-        with copy:
-            tables.end_sharing(copy)
-            yield copy
+    new_scope = None if scope is None else _scope_of_urls(scope, name)
+    with lock(new), new.replacement() as file:
+        with old.errors(), closing(old.read_only(accepts_earlier=True)) as there:
+            there.backup(file)
+        file.execute("PRAGMA journal_mode = DELETE")
+        new.upgrade(file)
+        with file:
+            tables.end_sharing(file)
+            before = pages = tables.count_pages(file)
+            if method is not None and method.identity != of_method:
+                of_method = json.loads(json.dumps(method.identity))
+                _sketch(file, method, texts, is_simplified=bool(identity.get("simplify_chinese")))
+                pages = tables.count_pages(file)
+                if before and not pages:
+                    raise LedgerError(
+                        f"{name} holds the texts of some pages only, for its reports, and no "
+                        "sketch can be made of another one: give the feed with all that were "
+                        "stored (--texts)"
+                    )
+            if new_scope is not None:
+                if new_scope.name != identity.get("scope"):
+                    _rescope(file, new_scope)
+                others["scope"] = new_scope.name
+            tables.set_identity(file, {**of_method, **dict.fromkeys(OTHERS), **others})
+    return pages, before - pages
 
 
 def _scope_of_urls(wanted: str, ledger: str) -> Scope:
@@ -127,38 +105,30 @@ def _sketch(
     file: sqlite3.Connection,
     method: Method,
     texts: Iterable[tuple[str, str]],
-    advance: Callable[[], object],
     *,
-    judged_simplified: bool,
+    is_simplified: bool,
 ) -> None:
     """Give the pages whose texts there are sketches of *method*; the others have ended.
 
-    *judged_simplified*: the ledger was made with a method that simplifies Chinese.
+    *is_simplified*: the ledger was made with a method that simplifies Chinese.
     """
     file.execute("CREATE TEMP TABLE done (id INTEGER PRIMARY KEY)")
     file.execute("UPDATE pages SET sketch = NULL")
     for url, text in texts:
-        judged = Document.from_main_text(text, simplify_chinese=judged_simplified)
-        digest = digest_of(judged) or b""
-        found = [
-            (number,)
-            for number, stored in file.execute(
-                "SELECT id, digest FROM pages WHERE url = ? AND ended IS NULL",
-                (shorten_url(url),),
-            )
-            if stored == digest
-        ]
+        judged = Document.from_main_text(text, simplify_chinese=is_simplified)
+        found = file.execute(
+            "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
+            (shorten_url(url), digest_of(judged)),
+        ).fetchall()
         if found:
             document = method.document(text)
             sketch = method.sketch(document)
             data = None if sketch is None else method.to_bytes(sketch)
-            tokens, digest = len(document.tokens), digest_of(document) or b""
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
-                ((data, tokens, digest, *number) for number in found),
+                ((data, len(document.tokens), digest_of(document), *page) for page in found),
             )
             file.executemany("INSERT OR IGNORE INTO done VALUES (?)", found)
-        advance()
     file.execute(
         # What has no words, as a PDF, has no sketch of any method.
         "UPDATE pages SET ended = ? WHERE ended IS NULL AND tokens > 0 "
@@ -179,40 +149,27 @@ def _rescope(file: sqlite3.Connection, scope: Scope) -> None:
 # Of the records in the fields of items, when there is no ledger any more.
 
 
-@dataclass
-class Rebuilt:
-    """What came of the records: how many pages the new ledger compares, and what was of no use.
-
-    *first_passed_over* is why the first of those *passed_over* was.
-    """
-
-    pages: int = 0
-    passed_over: int = 0
-    first_passed_over: str | None = None
-
-
 def rebuild(
     target: Path,
     method: Method,
     feeds: Iterable[tuple[Path, Iterable[FieldRecord | ValueError]]],
-    advance: Callable[[], object] = lambda: None,
-) -> Rebuilt:
+) -> tuple[int, int, str]:
     """Write a ledger into *target* that knows the pages of *feeds*.
 
-    It also knows pages that the lost one did not: those of which some items failed.
+    It also knows pages that the lost one did not: those of which some items failed. Returns how
+    many pages it compares, how many records were passed over, and why the first of these was.
 
     Each feed is its file and what its items hold, in order: records of *method*, or why there is
     none. The first record tells the extractor, the item field and the scope; records with others
     are passed over, and such pages are stored again when they are met. Pages count as stored when
     their feed was last written. Of the records of one key, the last text counts, with all of its
     items; with an item field, where a key has several contents, each counts until a later one is
-    near it. *advance* is called after each record. An existing *target* is replaced, when all is
-    done.
+    near it. An existing *target* is replaced, when all is done.
 
     Raises LedgerError if *target* is in use, or if there is no record at all.
     """
     new = LedgerFile(target)
-    done = Rebuilt()
+    passed_over, first = 0, ""
     made_with: MadeWith | None = None
     with lock(new), new.replacement() as file:
         new.lay_out(file, {})
@@ -225,21 +182,18 @@ def rebuild(
                         made_with = made_with or found.made_with
                         if found.made_with == made_with:
                             _store(file, method, found, at, crawl)
-                        else:
-                            found = ValueError(_difference(found.made_with, made_with))
-                    if isinstance(found, ValueError):
-                        done.passed_over += 1
-                        done.first_passed_over = done.first_passed_over or str(found)
-                    advance()
+                            continue
+                        here, there = made_with._asdict(), found.made_with._asdict()
+                        told = "; ".join(differences(there, here, here))
+                        found = ValueError(f"the record was made with other settings: {told}")
+                    passed_over += 1
+                    first = first or str(found)
             if made_with is None:
-                raise LedgerError(
-                    f"no item has a record of {method.name}; {done.first_passed_over or 'no item'}"
-                )
+                raise LedgerError(f"no item has a record of {method.name}; {first or 'no item'}")
             others = made_with._asdict()
             del others["method"], others["digest"]
             tables.set_identity(file, {**method.identity, **others})
-        done.pages = tables.count_pages(file)
-    return done
+        return tables.count_pages(file), passed_over, first
 
 
 def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> int:
@@ -247,15 +201,6 @@ def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> in
     crawl = tables.insert_crawl(file, name, None, started=at)
     tables.note_end(file, crawl, reason, at=at)
     return crawl
-
-
-def _difference(one: MadeWith, other: MadeWith) -> str:
-    told = "; ".join(
-        f"{name} {value!r} there, {there!r} in the first record"
-        for name, value, there in zip(one._fields, one, other, strict=True)
-        if value != there
-    )
-    return f"the record was made with other settings: {told}"
 
 
 def _store(
@@ -283,27 +228,20 @@ def _store(
                 "UPDATE pages SET seen = ?, items = ? WHERE id = ?", (at, pack_items(told), number)
             )
             return
-    replaced: list[int] = []
-    if replaces:
-        is_page = found.made_with.item_field is None
-        sketches = {number: sketch for number, _, sketch, *_ in earlier}
-        replaced = list(sketches) if is_page else _near(record, sketches, method)
+    if not replaces:
+        earlier = []
+    elif found.made_with.item_field is not None:
+        earlier = [row for row in earlier if _are_near(record.sketch, row[2], method)]
     number = tables.last_page(file) + 1
-    event = Committed(number, None, tuple(replaced))
+    event = Committed(number, None, tuple(row[0] for row in earlier))
     tables.insert_pages(file, [Commit(Claimed(record, number), event, at)], crawl)
 
 
-def _near(record: PageRecord, sketches: Mapping[int, bytes | None], method: Method) -> list[int]:
-    """Return the numbers of those pages whose sketches are near."""
-    if record.sketch is None:
-        return []
-    own = method.from_bytes(record.sketch)
-    return [
-        number
-        for number, sketch in sketches.items()
-        if sketch is not None
-        and method.distance(method.from_bytes(sketch), own) <= method.max_distance
-    ]
+def _are_near(one: bytes | None, other: bytes | None, method: Method) -> bool:
+    if one is None or other is None:
+        return False
+    distance: float = method.distance(*map(method.from_bytes, (other, one)))
+    return distance <= method.max_distance
 
 
 # Of items that were dropped, and are stored after all.
@@ -324,47 +262,41 @@ class Restoration:
         self._at = time()
         self._crawl = 0
 
-    def read(self, values: Any) -> FieldRecord | ValueError:
-        """Return the record of a dropped item, or why it is of no use for this ledger."""
-        [found] = self._reader.read([values])
-        if isinstance(found, FieldRecord) and found.made_with != self._made_with:
-            return ValueError("its page was judged with another extractor, field or scope")
-        return found
+    def restore(self, values: Any) -> bool:
+        """Have the page of a dropped item count as stored, and as no duplicate of another.
 
-    def has(self, found: FieldRecord) -> bool:
-        """Return whether a crawl has stored that page, text and item, even if another one since."""
+        *values* is the record of the item. Returns False if a crawl has stored that page, text and
+        item, even if another one since; raises ValueError if this ledger cannot use the record.
+        """
+        [found] = self._reader.read([values])
+        if isinstance(found, ValueError):
+            raise found
+        if found.made_with != self._made_with:
+            raise ValueError("its page was judged with another extractor, field or scope")
         record = with_digest(found.record)
         rows = self._file.execute(
             "SELECT items, scope FROM pages WHERE url = ? AND digest = ? AND crawl != ?",
             (record.key, record.digest, self._crawl),
         )
-        return any(
-            are_versions(record.scope, scope) and record.item in unpack_items(items)
-            for items, scope in rows
-        )
-
-    def add(self, found: FieldRecord) -> None:
-        """Have the page of *found* count as stored, and as no duplicate of another."""
+        for items, scope in rows:
+            if are_versions(record.scope, scope) and record.item in unpack_items(items):
+                return False
         self._crawl = self._crawl or add_crawl(self._file, self._name, self._at, "restored")
         # An item that was dropped for another one of its URL does not take the place of that.
         is_page = found.made_with.item_field is None
         _store(self._file, self._method, found, self._at, self._crawl, replaces=is_page)
-        self._file.execute("DELETE FROM matches WHERE url = ?", (found.record.key,))
+        self._file.execute("DELETE FROM matches WHERE url = ?", (record.key,))
+        return True
 
 
 @contextmanager
-def restoring(
-    path: str | os.PathLike[str], method: Method | None, name: str
-) -> Iterator[Restoration]:
+def restoring(path: Path, method: Method | None, name: str) -> Iterator[Restoration]:
     """Lock the ledger at *path*, and write what the block adds when it ends without an error.
 
     *method* is that of the ledger, ``None`` if it is none of ours; *name* stands for the spider in
-    the list of crawls. Raises LedgerError if the ledger is in use, damaged or of an unknown method,
-    OSError if it is missing.
+    the list of crawls. Raises LedgerError if the ledger is in use, damaged or of an unknown method.
     """
     ledger = LedgerFile(path)
-    if not ledger.path.is_file():
-        raise FileNotFoundError(f"{path} is no file")
     with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:
         tables.end_sharing(file)
         identity = ledger.identity(file)

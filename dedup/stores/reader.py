@@ -12,7 +12,7 @@ from dedup.limits import shorten_url
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
-from dedup.record import PageRecord, StoredBatch
+from dedup.record import PageRecord, Stored, StoredBatch
 from dedup.rule import SHORT, Rule
 from dedup.stores.base import DIFFERENCE, Crawl, DuplicateNote
 from dedup.stores.identity import OTHERS
@@ -167,8 +167,10 @@ class LedgerReader:
         )
         for row in self._rows(f"{query} {where} ORDER BY id", *arguments):
             record, (number, crawl, items, *others) = PageRecord(*row[:6]), row[6:]
-            if not (isinstance(record.sketch, bytes | None) and isinstance(items, bytes)):
-                raise self.damage_error(ValueError("a sketch, or what items say, is no blob"))
+            try:
+                Stored(number, record, items).check()
+            except ValueError as error:
+                raise self.damage_error(error) from error
             yield StoredPage(number, crawl, record, items, *others)
 
     def stored(self) -> Iterator[StoredBatch]:

@@ -256,7 +256,7 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
         explained = json.loads(run(capsys, "explain", a, b, "--json")[1])
     assert [item["url"] for item in result.items] == ([a] if prefer else [a, b])
     assert fetched[0] == swapped[0] == "simhash: kept (other title), distance 2 of up to 3."
-    assert fetched[4].split() == ["canonical", "page", "–", a]
+    assert fetched[4].split() == ["canonical", "–", a]
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
     told = run(capsys, "explain", "--ledger", ledger, a, b)[1]
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")

@@ -95,7 +95,7 @@ def answering(*parts, pause=0):
 )
 def test_a_server_that_takes_too_long_is_left(monkeypatch, sent):
     monkeypatch.setattr(explain, "_SECONDS", 0.2)
-    with pytest.raises(ValueError, match="takes longer than|Read timed out"):
+    with pytest.raises(ValueError, match=r"takes longer than|Read timed out"):
         read_source(answering(*sent, pause=0.05))
 
 

@@ -148,7 +148,7 @@ def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, cap
     assert out == (
         f"{target}: 1 page\n8 items are passed over, to be stored again when met; the "
         "first: the record was made with other settings: extractor "
-        "'resiliparse' there, 'trafilatura' in the first record\n"
+        "'resiliparse' there, 'trafilatura' here\n"
     )
     assert [digest for _, _, digest, _ in stored(target)] == [good["digest"]]
 

@@ -7,7 +7,7 @@ import pytest
 from ledgers import add, joined, publish, record
 
 from dedup.methods import SimHash
-from dedup.record_field import FieldRecord, MadeWith, digest_of_identity, to_field
+from dedup.record_field import MadeWith, digest_of_identity, to_field
 from dedup.stores import LedgerInUseError
 from dedup.stores.edit import restoring
 from dedup.stores.ledger_file import LedgerError
@@ -41,22 +41,20 @@ def rows(path):
 
 
 def test_a_restored_page_counts_as_stored_and_as_no_duplicate(path):
+    values = to_field(record(3), MADE_WITH)
     with restoring_at(path) as restoration:
-        found = restoration.read(to_field(record(3), MADE_WITH))
-        assert not restoration.has(found)
-        restoration.add(found)
-        restoration.add(found)  # another item of the page
-        assert not restoration.has(found)  # as stored by a crawl before
+        assert restoration.restore(values)
+        assert restoration.restore(values)  # another item of the page
     pages = [("http://a/1", 1), ("http://a/2", 1), ("http://a/3", 2)]
     assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
     with restoring_at(path) as restoration:
-        assert restoration.has(found)
+        assert not restoration.restore(values)
     assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
 
 
 def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
     with restoring_at(path) as restoration:
-        restoration.add(restoration.read(to_field(record(3, "http://a/1"), MADE_WITH)))
+        restoration.restore(to_field(record(3, "http://a/1"), MADE_WITH))
     with LedgerReader(path) as ledger:
         old, new = ledger.versions("http://a/1")
         assert (old.ended, new.is_change) == (new.stored, True)
@@ -70,7 +68,7 @@ def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
     store.close()
     made_with = MADE_WITH._replace(item_field="body")
     with restoring_at(path) as restoration:
-        restoration.add(restoration.read(to_field(record(3, "http://a/1"), made_with)))
+        restoration.restore(to_field(record(3, "http://a/1"), made_with))
     assert rows(path)[0] == [("http://a/1", 1), ("http://a/1", 2)]
 
 
@@ -83,14 +81,15 @@ def test_records_that_are_damaged_or_of_other_settings_are_of_no_use(path):
             None,
             "text",
         ):
-            assert isinstance(restoration.read(values), ValueError)
-        assert isinstance(restoration.read(to_field(record(3), MADE_WITH)), FieldRecord)
+            with pytest.raises(ValueError, match=r"the record is damaged|judged with another"):
+                restoration.restore(values)
+    assert rows(path) == ([("http://a/1", 1), ("http://a/2", 1)], 1, ["test"])
 
 
 def test_ledgers_that_cannot_be_written_are_refused(path, tmp_path):
     with restoring_at(path), pytest.raises(LedgerInUseError), restoring_at(path):
         pass
-    with pytest.raises(FileNotFoundError), restoring_at(tmp_path / "none"):
+    with pytest.raises(LedgerError, match="cannot be used"), restoring_at(tmp_path / "none"):
         pass
     assert not (tmp_path / "none").exists()
     unknown = restoring(path, None, "dropped.jsonl")
