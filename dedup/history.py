@@ -110,16 +110,17 @@ class LedgerHistory:
         current = [page for page in versions if page.ended is None]
         if method is None or not current:
             return
-        view = View(method, ledger.rule)
+        view, last = View(method, ledger.rule), 0
         for batch in ledger.stored():
             view.load(batch)
-        versions_of_it = {page.number for page in versions}
+            last = batch.pages[-1].number
+        own = {page.number for page in versions}
         for page in current:
             [item, *_] = [*unpack_items(page.items), b""]
-            later = range(page.number + 1, ledger.last + 1)
-            look = view.look(page.record._replace(item=item), versions_of_it.union(later))
+            others = own.union(range(page.number + 1, last + 1))
+            look = view.look(page.record._replace(item=item), others)
             if look.objection:
-                other, fields = next(iter(ledger.differences_of(url).items()), (look.page, None))
+                other, fields = ledger.difference_of(url) or (look.page, None)
                 its_url = ledger.url(other)
                 words = (
                     f"It is kept although its main text matches that of <{its_url}>, page {other}: "

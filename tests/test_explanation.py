@@ -10,7 +10,6 @@ from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.minhash import MinHash
 from dedup.rule import Rule
-from dedup.text import Document
 
 
 def sides(one, other):
@@ -21,52 +20,44 @@ def explanation(one, other, method=None, min_tokens=2):
     return explain(*sides(one, other), method or SimHash(), Rule(min_tokens))
 
 
-def verdict(method, one, other, min_tokens=2):
-    return compare(*sides(one, other), method, Rule(min_tokens))["verdict"]
-
-
 LONG = ENGLISH + " ".join(f"word{number}" for number in range(300))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
+WIDE = SimHash(63)
+
+
+@each(
+    ("one", "other", "expected", "others"),
     [
-        (ENGLISH, ENGLISH.upper(), "duplicate"),
-        (LONG, edited(LONG), "near-duplicate"),
-        (ENGLISH, LONG, "different"),
-        ("", ENGLISH, "empty"),
-        (ENGLISH, " ", "empty"),
-        ("", "", "empty"),
-        ("word", ENGLISH, "too short"),
-        (ENGLISH, "word", "too short"),
-        ("word", "Word", "duplicate"),  # equal short texts are, as in a crawl
-        ("word", "…", "too short"),
+        (ENGLISH, ENGLISH.upper(), "duplicate", ()),
+        (LONG, edited(LONG), "near-duplicate", ()),
+        (ENGLISH, LONG, "different", ()),
+        ("", ENGLISH, "empty", ()),
+        (ENGLISH, " ", "empty", ()),
+        ("", "", "empty", ()),
+        ("word", ENGLISH, "too short", ()),
+        (ENGLISH, "word", "too short", ()),
+        ("word", "Word", "duplicate", ()),  # equal short texts are, as in a crawl
+        ("word", "…", "too short", ()),
+        ("one two three four", "one two three five", "near-duplicate", (WIDE, 4)),
+        ("one two three four", "one two three five", "too short", (WIDE, 5)),
+        (ENGLISH, "item one item two", "no sketch", (METHODS["spotsigs"](),)),
     ],
 )
-def test_the_verdict_is_the_one_of_a_crawl(one, other, expected):
-    assert verdict(SimHash(), one, other) == expected
-
-
-def test_a_page_without_features_has_no_sketch_whatever_its_length():
-    assert verdict(METHODS["spotsigs"](), ENGLISH, "item one item two") == "no sketch"
+def test_the_verdict_is_the_one_of_a_crawl(one, other, expected, others):
+    figures = explanation(one, other, *others)
+    assert figures["judgement"]["verdict"] == expected
+    assert figures["equal"] == (expected == "duplicate")
 
 
 def test_pages_that_share_no_block_key_are_not_compared():
-    near_enough = MinHash(100, bands=1, rows=100)
-    assert verdict(near_enough, ENGLISH, edited(ENGLISH)) == "not compared"
-    sketches = (near_enough.sketch(Document.from_main_text(t)) for t in (ENGLISH, edited(ENGLISH)))
-    distance = near_enough.distance(*sketches)
-    for threshold, expected in ((distance, "not compared"), (distance - 1, "different")):
-        method = MinHash(threshold, bands=1, rows=100)
-        assert verdict(method, ENGLISH, edited(ENGLISH)) == expected
-
-
-def test_the_least_number_of_tokens_counts_and_empty_pages_are_not_equal():
-    text, other = "one two three four", "one two three five"
-    assert verdict(SimHash(63), text, other, min_tokens=4) == "near-duplicate"
-    assert verdict(SimHash(63), text, other, min_tokens=5) == "too short"
-    assert explanation("one two", "ONE  two")["equal"]
-    assert not explanation("", " ")["equal"]
+    pair = sides(ENGLISH, edited(ENGLISH))
+    [near, far] = (
+        compare(*pair, MinHash(threshold, bands=1, rows=100), Rule(2)) for threshold in (100, 0)
+    )
+    assert (near["verdict"], far["verdict"]) == ("not compared", "different")
+    exactly = compare(*pair, MinHash(near["distance"], bands=1, rows=100), Rule(2))
+    assert exactly["verdict"] == "not compared"
 
 
 def features(*texts, **arguments):

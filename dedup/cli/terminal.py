@@ -86,9 +86,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write(f"{json.dumps(value, indent=1)}\n")
 
 
-def diff(first: str, second: str, *, context: int = 8) -> Text:
+def diff(first: str, second: str) -> Text:
     """Return the words of two texts: in red what only the first has, in green only the second."""
-    return color(word_diff(first, second, context=context))
+    return color(word_diff(first, second))
 
 
 def color(parts: Iterable[Part]) -> Text:

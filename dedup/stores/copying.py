@@ -39,11 +39,10 @@ async def copy_to_ledger(log: ServerLog, path: Path) -> None:
     with lock(new), new.replacement() as file:
         new.lay_out(file, found.identity)
         with file:
-            await _copy(log, file)
+            await _write(log, file)
 
 
-async def _copy(log: ServerLog, file: sqlite3.Connection) -> None:
-    """Write what *log* holds into the tables of a new ledger, *file*."""
+async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
     # The crawl of what is written is its run, until all crawls are known.
     before = await log.crawls()
     # Pages that a duplicate names are there before it: what is read later has them.

@@ -44,8 +44,7 @@ class StoredPage(NamedTuple):
 class StoredMatch(NamedTuple):
     """A duplicate that was found, the page it repeats, and when it was.
 
-    *page* is the number of that page, *scope* where it is compared, *ended* when it was replaced or
-    had expired, else ``None``.
+    *page* is the number of that page, *ended* when it was replaced or had expired, else ``None``.
     """
 
     original: str
@@ -55,7 +54,6 @@ class StoredMatch(NamedTuple):
     crawl: int
     found: float
     page: int
-    scope: str
     ended: float | None
 
 
@@ -140,12 +138,6 @@ class LedgerReader:
         has_evidence = self.setting("DEDUP_EVIDENCE", True) not in (False, "off")
         return Rule(self.setting("DEDUP_MIN_TOKENS", SHORT), NORMAL if has_evidence else None)
 
-    @property
-    def last(self) -> int:
-        """The highest number of a page, 0 if there is none."""
-        [[last]] = self._rows("SELECT coalesce(max(id), 0) FROM pages")
-        return int(last)
-
     def counts(self) -> dict[str, int]:
         """Return how many pages count, how many have ended, and how many matches there are."""
         [[pages, ended]] = self._rows("SELECT count(*), count(ended) FROM pages")
@@ -197,14 +189,15 @@ class LedgerReader:
         """Return what the page at *url* was found to repeat, in the order in which it was."""
         return list(self._matches("matches.url = ?", shorten_url(url)))
 
-    def differences_of(self, url: str) -> dict[int, str]:
-        """Return the names of the fields for which the page at *url* was kept beside others.
+    def difference_of(self, url: str) -> tuple[int, str] | None:
+        """Return for which fields the page at *url* was kept, after the page that it repeats else.
 
-        By the numbers of these, which it repeats but for its items.
+        ``None`` if it was not kept for its items.
         """
         query = "SELECT page, kind FROM matches WHERE url = ? AND kind LIKE ?"
-        rows = self._rows(query, shorten_url(url), f"{DIFFERENCE}%")
-        return {number: kind.removeprefix(DIFFERENCE) for number, kind in rows}
+        for number, kind in self._rows(query, shorten_url(url), f"{DIFFERENCE}%"):
+            return number, kind.removeprefix(DIFFERENCE)
+        return None
 
     def copies_of(self, url: str) -> Iterator[StoredMatch]:
         """Yield the pages that were found to repeat that at *url*, in that order."""
@@ -212,8 +205,8 @@ class LedgerReader:
 
     def _matches(self, where: str, *arguments: Any) -> Iterator[StoredMatch]:
         query = (
-            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
-            "ended FROM matches JOIN pages ON pages.id = matches.page "
+            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, ended "
+            "FROM matches JOIN pages ON pages.id = matches.page "
             f"WHERE matches.url <> pages.url AND {_IS_DUPLICATE} AND {where} ORDER BY matches.rowid"
         )
         for row in self._rows(query, *arguments):
