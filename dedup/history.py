@@ -5,7 +5,6 @@ An event is an object of JSON: *what* became of the page in one word, the facts,
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import nsmallest
 from itertools import islice
@@ -181,11 +180,12 @@ class DroppedHistory:
 
 def _event_of_drops(items: Sequence[DroppedItem]) -> Event:
     last, count = items[-1], Count(len(items))
+    at = last.dropped.replace("T", " ").replace("+00:00", " UTC")
     of = "" if last.verdict == Kind.REPEATED else f" of <{last.original}>"
     words = (
-        f"{count:item of it was|items of it were} dropped, last on "
-        f"{_format_iso(last.dropped)}, as {_noun(last.verdict, last.distance)}{of} "
-        f"({last.method}). dedup restore has {'it' if count == 1 else 'them'} back."
+        f"{count:item of it was|items of it were} dropped, last on {at}, as "
+        f"{_noun(last.verdict, last.distance)}{of} ({last.method}). dedup restore has "
+        f"{'it' if count == 1 else 'them'} back."
     )
     return {
         "what": "dropped", "verdict": last.verdict, "original": last.original,
@@ -224,12 +224,6 @@ def _format_time(seconds: float | None) -> str | None:
     return (
         None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     )
-
-
-def _format_iso(iso: str) -> str | None:
-    with suppress(ValueError, OverflowError, OSError):
-        return _format_time(datetime.fromisoformat(iso).timestamp())
-    return iso
 
 
 def nearest_urls(url: str, known: Iterable[str]) -> list[str]:

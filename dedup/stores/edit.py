@@ -70,12 +70,12 @@ def reindex(
         new.upgrade(file)
         with file:
             tables.end_sharing(file)
-            before = pages = tables.count_pages(file)
+            before = with_text = tables.count_pages(file)
             if method is not None and method.identity != of_method:
                 of_method = json.loads(json.dumps(method.identity))
                 _sketch(file, method, texts, is_simplified=bool(identity.get("simplify_chinese")))
-                pages = tables.count_pages(file)
-                if before and not pages:
+                with_text = tables.count_pages(file)
+                if before and not with_text:
                     raise LedgerError(
                         f"{name} holds the texts of some pages only, for its reports, and no "
                         "sketch can be made of another one: give the feed with all that were "
@@ -86,7 +86,7 @@ def reindex(
                     _rescope(file, new_scope)
                 others["scope"] = new_scope.name
             tables.set_identity(file, {**of_method, **dict.fromkeys(OTHERS), **others})
-    return pages, before - pages
+        return tables.count_pages(file), before - with_text
 
 
 def _scope_of_urls(wanted: str, ledger: str) -> Scope:

@@ -40,18 +40,6 @@ def rows(path):
         return pages, ledger.counts()["matches"], [crawl.spider for crawl in ledger.crawls()]
 
 
-def test_a_restored_page_counts_as_stored_and_as_no_duplicate(path):
-    values = to_field(record(3), MADE_WITH)
-    with restoring_at(path) as restoration:
-        assert restoration.restore(values)
-        assert restoration.restore(values)  # another item of the page
-    pages = [("http://a/1", 1), ("http://a/2", 1), ("http://a/3", 2)]
-    assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
-    with restoring_at(path) as restoration:
-        assert not restoration.restore(values)
-    assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
-
-
 def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
     with restoring_at(path) as restoration:
         restoration.restore(to_field(record(3, "http://a/1"), MADE_WITH))
