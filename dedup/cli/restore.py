@@ -8,7 +8,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,6 @@ from urllib.parse import unquote
 from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, read_dropped
 from dedup.stores.edit import Restoration, restoring
-from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 from dedup.units import count_of
 
@@ -66,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     # A terminal, or a device such as /dev/null.
     if options.ledger and state and stat.S_ISCHR(state.st_mode):
         raise ValueError("--ledger takes the items for stored: write them to a file (>> FILE)")
-    with _open_ledger(options) as ledger:
+    name = ", ".join(path.name for path in options.dropped)
+    with restoring(options.ledger, name) if options.ledger else nullcontext() as ledger:
         restore = _Restore(options, ledger)
         # The items come first: the ledger names only what is stored.
         if _ends_torn(output):
@@ -79,15 +79,6 @@ def run(options: argparse.Namespace) -> int:
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)
     return 1 if _UNREAD in restore.noted else 0
-
-
-def _open_ledger(options: argparse.Namespace) -> AbstractContextManager[Restoration | None]:
-    """Return what has the ledger know of restored pages, if its block ends without an error."""
-    if not options.ledger:
-        return nullcontext()
-    with LedgerReader(options.ledger) as reader:
-        method = reader.method
-    return restoring(options.ledger, method, ", ".join(path.name for path in options.dropped))
 
 
 def _state_of(output: BinaryIO) -> os.stat_result | None:

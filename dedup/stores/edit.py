@@ -290,12 +290,14 @@ class Restoration:
 
 
 @contextmanager
-def restoring(path: Path, method: Method | None, name: str) -> Iterator[Restoration]:
+def restoring(path: Path, name: str) -> Iterator[Restoration]:
     """Lock the ledger at *path*, and write what the block adds when it ends without an error.
 
-    *method* is that of the ledger, ``None`` if it is none of ours; *name* stands for the spider in
-    the list of crawls. Raises LedgerError if the ledger is in use, damaged or of an unknown method.
+    *name* stands for the spider in the list of crawls. Raises LedgerError if the ledger is in use,
+    damaged or of an unknown method, OSError if it is missing.
     """
+    with LedgerReader(path) as reader:
+        method = reader.method
     ledger = LedgerFile(path)
     with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:
         tables.end_sharing(file)

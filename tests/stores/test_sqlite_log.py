@@ -122,7 +122,7 @@ async def test_commands_that_replace_or_change_the_file_are_refused_while_it_is_
         reindex(tmp_path / "other.sqlite", shared.path)
     with (
         pytest.raises(LedgerInUseError),
-        restoring(shared.path, SimHash(), "test"),
+        restoring(shared.path, "test"),
     ):
         pass
     await process.leave()
@@ -335,7 +335,7 @@ async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared)
     method = SimHash()
     identity = {**method.identity, "scope": "crawl"}
     shared.query("UPDATE about SET value = json(?) WHERE name = 'identity'", json.dumps(identity))
-    with restoring(shared.path, method, "test") as restoration:
+    with restoring(shared.path, "test") as restoration:
         crawl = add_crawl(restoration._file, "test", 5.0, "restored")
         restoration._file.execute(
             "INSERT INTO pages (crawl, tokens, digest, items, scope, stored, seen, url) "
