@@ -1,16 +1,18 @@
-"""The JSON form of reports: others read it, so each key, and its place, stays."""
+"""The JSON form of reports, and its file: others read it, so each key, and its place, stays."""
 
 import json
 from pathlib import Path
 
 import pytest
-from report_of import SETTINGS, changed, far_copy, no_text, page
+from cases import each
+from report_of import SETTINGS, changed, far_copy, names, no_text, page, report_of
 from texts import article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Report, Summary, as_html
 from dedup.report.counts import Counters
+from dedup.report.report import write_json
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -92,3 +94,33 @@ def test_what_nobody_knows_is_null_and_not_missing():
     report = Summary(Counters(), SETTINGS).finish()
     assert report.keys() == json.loads(EXAMPLE).keys()
     assert (report.url_advice, report.ledger) == (None, None)
+
+
+NEWS = changed(report_of([]), spider="news", started="2026-01-02T03:04:05+00:00")
+
+
+def test_it_is_named_after_the_site_and_the_start_and_overwrites_nothing(tmp_path):
+    paths = [write_json(changed(NEWS, errors=n), tmp_path / "new") for n in range(3)]
+    start = "news-2026-01-02T030405Z"
+    assert [path.name for path in paths] == [f"{start}.json", f"{start}-2.json", f"{start}-3.json"]
+    assert [json.loads(path.read_text())["errors"] for path in paths] == [0, 1, 2]
+
+
+def test_the_site_is_the_host_of_most_pages_or_else_the_spider(tmp_path):
+    def name(*hosts):
+        counts = names(len(hosts), *((*host, 0) for host in hosts))
+        pages = changed(NEWS.pages, judged=sum(pages for _, pages in hosts))
+        path = write_json(changed(NEWS, hosts=counts, pages=pages), tmp_path)
+        return path.name.partition("-2026")[0]
+
+    assert name(("shop.example:8000", 9), ("b.example", 2)) == "shop.example_8000"
+    assert name(("a.example", 2), ("b.example", 2), ("c.example", 2)) == "news"
+    assert name(("..", 2)) == "news"
+    assert name() == "news"
+
+
+@each("spider", ["../a b", "x" * 300, "爬虫" * 200, "", "\ud800"])
+def test_any_name_of_a_spider_makes_a_name_of_a_file_in_the_folder(tmp_path, spider):
+    path = write_json(changed(NEWS, spider=spider), tmp_path)
+    assert path.parent == tmp_path
+    assert json.loads(path.read_text("utf-8"))["spider"] == spider
