@@ -1,6 +1,6 @@
 """A claim: a content that is being stored, and who waits for what becomes of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from dedup.record import Claimed, Committed, PageRecord
 
@@ -15,12 +15,12 @@ class Claim:
         "_callbacks", "claimed", "is_open", "is_stored", "items", "put_off_for", "replaces",
     )  # fmt: skip
 
-    def __init__(self, claimed: Claimed, replaces: Sequence[int] = ()) -> None:
-        """Create it; *replaces* are the numbers of stored pages whose place it takes."""
+    def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.items = [claimed.record.item]
         """What the items of the page say: those known so far, in the end those that are stored."""
-        self.replaces = tuple(replaces)
+        self.replaces: tuple[int, ...] = ()
+        """The numbers of stored pages whose place it takes."""
         self.is_open = True
         self.put_off_for: str | None = None
         """Why nobody is to wait for it, since it ends too late."""

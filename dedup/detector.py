@@ -12,7 +12,7 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord, Stored, keys_of, with_digest
+from dedup.record import Claimed, PageRecord, keys_of, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
@@ -132,15 +132,22 @@ class Detector:
         other. *believes* says whether a page is a copy by its own word, in spite of an objection,
         of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
-        record, asked = storable(record), _Asked(own_names, own, believes)
+        record = storable(record)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, asked, again=again)
+                return await self._reserve(record, again, own_names, own, believes)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
 
-    async def _reserve(self, record: PageRecord, asked: "_Asked", *, again: bool) -> Reservation:
+    async def _reserve(
+        self,
+        record: PageRecord,
+        again: bool,
+        own_names: Mapping[bytes, bytes],
+        own: Collection[Claim],
+        believes: Callable[[Objection, str], bool] | None,
+    ) -> Reservation:
         reason = self.rule.reason_to_skip(record)
         if reason and not (record.digest is None and record.evidence and self.store.is_durable):
             return Reservation(self.skipped(reason))
@@ -151,26 +158,21 @@ class Detector:
         if self._view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         if not again and (stored := earlier.unchanged(record)):
-            return self._unchanged(stored, earlier)
-        is_compared = not (again or reason or earlier.has_changed_item(record))
-        reservation = await self._claim(record, earlier, asked, is_compared=is_compared)
-        return reservation._replace(verdict=self.skipped(reason)) if reason else reservation
-
-    async def _claim(
-        self, record: PageRecord, earlier: EarlierPages, asked: "_Asked", *, is_compared: bool
-    ) -> Reservation:
-        """Claim the content of *record* unless a stored or open page bars it, if it *is_compared*.
-
-        Where the page has an open claim in its scope, a new item goes with that.
-        """
-        view = self._view
+            self.store.note_seen(stored.number)
+            if len(earlier.numbers) > 1:
+                self._met_again.add(stored.number)
+            verdict = Verdict(Kind.UNCHANGED, self.method.name, stored.record.key, 0)
+            return Reservation(verdict, original=stored.number)
         claims_so_far = view.claims_so_far
         verdict, replaces = earlier.replaced_by(record, self._met_again)
-        claim, look = asked.open_claim(record.scope), None
+        # A new item goes with the claim that its page has in its scope.
+        claim = next((one for one in own if one.is_open and one.record.scope == record.scope), None)
         if claim or verdict.kind is not Kind.NEW:
-            asked = asked._replace(believes=None)
-        if is_compared:
-            look = await self._look(record, earlier, asked, claim)
+            believes = None
+        apart_from = earlier.numbers.union(one.number for one in own)
+        look = None
+        if not (again or reason or earlier.has_changed_item(record)):
+            look = await self._look(record, apart_from, claim, own_names, believes)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         if claim:
@@ -181,10 +183,12 @@ class Detector:
             if look and view.claims_so_far > claims_so_far + 1:
                 # Others claimed meanwhile, who had looked, too: of near pages, the lowest number
                 # holds.
-                look = await self._look(record, earlier, asked, claim)
+                look = await self._look(record, apart_from, claim, own_names, believes)
                 if not look.is_of_new_page:
                     self.release(claim)
                     return await self._barred(record, look, earlier)
+        if reason:
+            return Reservation(self.skipped(reason), claim)
         if look and look.objection and verdict.kind is Kind.NEW:
             original = await self._key(look.page)
             verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
@@ -192,30 +196,27 @@ class Detector:
         return Reservation(verdict, claim)
 
     async def _look(
-        self, record: PageRecord, earlier: EarlierPages, asked: "_Asked", claim: Claim | None
+        self,
+        record: PageRecord,
+        apart_from: Collection[int],
+        claim: Claim | None,
+        own_names: Mapping[bytes, bytes],
+        believes: Callable[[Objection, str], bool] | None,
     ) -> Look:
         """Return what *record* is, without its title if it is a copy by its own word.
 
         Open claims after *claim*, that of the page, do not count.
         """
-        apart_from = earlier.numbers.union(one.number for one in asked.own)
         older_than = inf if claim is None or claim.number < 0 else claim.number
-        look = self._view.look(record, apart_from, older_than, asked.own_names)
-        if not (asked.believes and look.is_of_new_page and look.objection):
+        look = self._view.look(record, apart_from, older_than, own_names)
+        if not (believes and look.is_of_new_page and look.objection):
             return look
-        if not asked.believes(look.objection, await self._key(look.page)):
+        if not believes(look.objection, await self._key(look.page)):
             return look
-        nameless = _without_names(record, asked.own_names)
+        nameless = _without_names(record, own_names)
         believed = self._view.look(nameless, apart_from, older_than)
         match = believed.decision.match
         return believed if believed.claim or (match and match.page == look.page) else look
-
-    def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
-        self.store.note_seen(stored.number)
-        if len(earlier.numbers) > 1:
-            self._met_again.add(stored.number)
-        verdict = Verdict(Kind.UNCHANGED, self.method.name, stored.record.key, 0)
-        return Reservation(verdict, original=stored.number)
 
     def renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
         """Have an entry of *record* take the place of stored pages whose items it says no more.
@@ -326,18 +327,6 @@ class Detector:
 
 
 _MOST_TRIES = 3
-
-
-class _Asked(NamedTuple):
-    """What `Detector.reserve` is asked beside the record, under the same names."""
-
-    own_names: Mapping[bytes, bytes]
-    own: Collection[Claim]
-    believes: Callable[[Objection, str], bool] | None
-
-    def open_claim(self, scope: str) -> Claim | None:
-        """Return the open claim of the page in *scope*, if it has one."""
-        return next((one for one in self.own if one.is_open and one.record.scope == scope), None)
 
 
 def storable(record: PageRecord) -> PageRecord:

@@ -14,7 +14,6 @@ from dedup.record import PageRecord, Stored
 from dedup.rule import Kind, Verdict
 from dedup.scopes import is_of_item
 from dedup.search import index_for
-from dedup.view.view import View
 
 _AT_HAND = 16
 
@@ -24,25 +23,19 @@ class Earlier:
 
     def __init__(self, follower: Follower, *, several_a_key: bool) -> None:
         """Create it; *several_a_key*: a key may stand for several contents."""
-        self.method, self.rule = follower.method, follower.rule
+        self.follower = follower
         self.several_a_key = several_a_key
-        self._follower = follower
         # Of some keys what is stored, as one and by scope: items of one page have one key, and what
         # is there is read once for all of them.
         self._at_hand: dict[str, tuple[EarlierPages, dict[str, list[Stored]]]] = {}
         self._version: object = None
-
-    @property
-    def view(self) -> View:
-        """What is known of the pages now."""
-        return self._follower.view
 
     async def pages(self, key: str, scope: str) -> "EarlierPages":
         """Return what was stored under *key*, as a version of what is in *scope*.
 
         And that for which it was noted as the preferred one.
         """
-        store = self._follower.store
+        store = self.follower.store
         if self._version is not store.version_of_earlier:
             self._version, self._at_hand = store.version_of_earlier, {}
         at_hand = self._at_hand  # while this waits, another one may take its place
@@ -68,23 +61,24 @@ class EarlierPages:
         """
         self._earlier = earlier
         # A page may have thousands of items, each of which is asked for.
-        self._items_of = cache(lambda number: frozenset(earlier.view.items_of(number)))
+        self._items_of = cache(lambda number: frozenset(earlier.follower.view.items_of(number)))
         self._pages = [page for page in pages if page.record.key == key]
         self._equal = _by_digest(self._pages)
         self._equal_copies = _by_digest(page for page in pages if page.record.key != key)
-        self._left = list(self._pages)
         self.numbers = {page.number for page in self._pages}
         """Those under the key, also the ones that have ended."""
 
     def unchanged(self, record: PageRecord) -> Stored | None:
         """Return the page that *record* equals, with an item that says the same, or ``None``."""
         # What is stored under the own key decides, if anything is.
-        equal = self._equal if self._is_any_left else self._equal_copies
+        equal = self._equal
+        if self._equal_copies and not any(self._counting(self._pages)):
+            equal = self._equal_copies
         for stored in self._counting(equal.get(record.digest, ())):
             page, original = record.witness, stored.record.witness
             if record.item not in self._items_of(stored.number):
                 continue
-            if self._earlier.rule.objection(page, original, is_exact=True) is None:
+            if self._earlier.follower.rule.objection(page, original, is_exact=True) is None:
                 return stored
         return None
 
@@ -108,7 +102,7 @@ class EarlierPages:
         key stands for several contents, those of them that are near: it is the stored page that
         goes.
         """
-        method = self._earlier.method
+        method = self._earlier.follower.method
         if not self._pages:
             return Verdict(Kind.NEW, method.name), []
         own = None if record.sketch is None else method.from_bytes(record.sketch)
@@ -131,18 +125,12 @@ class EarlierPages:
         return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
 
     def _counting(self, pages: Iterable[Stored]) -> Iterator[Stored]:
-        return (page for page in pages if not self._earlier.view.has_ended(page.number))
-
-    @property
-    def _is_any_left(self) -> bool:
-        """Whether any page under the key counts: what has ended has done so for good."""
-        while self._left and self._earlier.view.has_ended(self._left[-1].number):
-            self._left.pop()
-        return bool(self._left)
+        has_ended = self._earlier.follower.view.has_ended
+        return (page for page in pages if not has_ended(page.number))
 
     def _near(self, sketch: object) -> Iterable[Stored]:
         """Return the pages that may be near to *sketch*, in their order."""
-        if self._earlier.method.finds_parts:
+        if self._earlier.follower.method.finds_parts:
             return self._pages  # an index finds what contains the page, and not its parts
         if sketch is None:
             return ()
@@ -151,10 +139,11 @@ class EarlierPages:
 
     @cached_property
     def _index(self) -> Index:
-        index = index_for(self._earlier.method)
+        method = self._earlier.follower.method
+        index = index_for(method)
         for place, stored in enumerate(self._pages):
             if stored.record.sketch is not None:
-                index.add(self._earlier.method.from_bytes(stored.record.sketch), place)
+                index.add(method.from_bytes(stored.record.sketch), place)
         return index
 
 

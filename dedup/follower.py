@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
-from dedup.record import Claimed, Event, Lost
+from dedup.record import Claimed, Lost
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view.view import View
@@ -53,10 +53,6 @@ class Follower:
         """The claims that are to be made, the oldest first."""
         return [claim for claim in self._late if claim.is_open or claim.is_stored]
 
-    def _next_late(self) -> list[Claim]:
-        self._late = self.late_claims
-        return self._late[:_MOST]
-
     async def load(self) -> None:
         """Take over the pages that the store has from before.
 
@@ -101,9 +97,7 @@ class Follower:
                 async with self._lock:
                     wanted, self._wanted = self._wanted, []
                     self._check_is_up()
-                    again = self._next_late()
-                    events = await self._send(_NO_NEWS, again, [claimed for claimed, _ in wanted])
-                    claims = self._take_over(events, again, len(wanted))
+                    claims = await self._exchange(_NO_NEWS, [claimed for claimed, _ in wanted])
                 for claim, (_, made) in zip(claims, wanted, strict=True):
                     if made.done():  # nobody waits for it any more
                         self.release(claim)
@@ -124,27 +118,20 @@ class Follower:
         And make some of the claims that the log does not have.
         """
         async with self._lock:
-            again = self._next_late()
-            self._take_over(await self._send(news, again), again)
+            await self._exchange(news, ())
 
-    async def _send(
-        self, news: News, again: Sequence[Claim] = (), claims: Sequence[Claimed] = ()
-    ) -> Sequence[Event]:
+    async def _exchange(self, news: News, wanted: Sequence[Claimed]) -> list[Claim]:
+        """Publish *news*, make late claims and then those *wanted*; return the latter ones."""
+        self._late = self.late_claims
+        again = self._late[:_MOST]
         try:
-            return await self.store.exchange([*(each.claimed for each in again), *claims], news)
+            claims = [*(claim.claimed for claim in again), *wanted]
+            events = await self.store.exchange(claims, news)
         except HistoryChangedError:
             await self._start_again()
             raise
-
-    def _take_over(
-        self, events: Sequence[Event], again: Sequence[Claim] = (), others: int = 0
-    ) -> list[Claim]:
-        """Have *events* happen, of which the last ones are claims *again* and *others* after them.
-
-        Return the latter ones.
-        """
         del self._late[: len(again)]
-        first_own = len(events) - len(again) - others
+        first_own = len(events) - len(claims)
         for event in events[:first_own]:
             if isinstance(event, Lost):
                 self._count("claims/lost")

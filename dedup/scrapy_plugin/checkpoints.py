@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -102,8 +101,10 @@ class Checkpoints:
     @property
     def state(self) -> StoreState | None:
         """What a report says of the store; ``None`` if it is gone with the process."""
-        state = self._store.state
-        return state and replace(state, unpublished=self._unpublished)
+        store = self._store
+        if not store.is_durable:
+            return None
+        return StoreState(store.name, store.run, store.is_resumed, self._unpublished)
 
     @property
     def _unpublished(self) -> int:

@@ -315,13 +315,6 @@ class Store(ABC):
         return [commit.claimed for commit in commits]
 
     @property
-    def state(self) -> StoreState | None:
-        """What a report says of the store; ``None`` if it is gone with the process."""
-        if not self.is_durable:
-            return None
-        return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
-
-    @property
     @abstractmethod
     def nbytes(self) -> int:
         """The memory that the pages take beside the view, in bytes; an estimate."""

@@ -47,7 +47,7 @@ async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
     before = await log.crawls()
     # Pages that a duplicate names are there before it: what is read later has them.
     async for run, note in log.duplicates():
-        tables.insert_duplicates(file, [note], run)
+        tables.insert_news(file, News(duplicates={(note.number, note.key): note}), run)
     tail = Tail(KnownPages(0, 0))
     async for entries in log.snapshot():
         for entry in entries:
@@ -55,7 +55,7 @@ async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
             if claim and isinstance(event, Committed):
                 page = Commit(Claimed(claim.record, event.number), event, entry.at)
                 tables.insert_pages(file, [page], claim.run)
-    tables.note_preferred(file, tail.pages.preferred)
+    tables.insert_news(file, News(preferred=tail.pages.preferred), 0)
     crawls = await log.crawls()
     # The first five values: how they began.
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:

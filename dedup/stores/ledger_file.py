@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +121,13 @@ class LedgerFile:
         Commits survive the death of processes. Raises LedgerError if the file is of another kind or
         version.
         """
-        with self.errors():
-            file = self.open("mode=rw")
-            try:
-                self._check(file)
-                file.execute("PRAGMA journal_mode = WAL")
-                file.execute("PRAGMA synchronous = NORMAL")
-                # No temporary files: they may be on another disk, which may be full.
-                file.execute("PRAGMA temp_store = MEMORY")
-            except BaseException:
-                file.close()
-                raise
-            return file
+        with self._opened("mode=rw") as file:
+            self._check(file)
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute("PRAGMA synchronous = NORMAL")
+            # No temporary files: they may be on another disk, which may be full.
+            file.execute("PRAGMA temp_store = MEMORY")
+        return file
 
     def read_only(self, *, accepts_earlier: bool = False) -> sqlite3.Connection:
         """Open a snapshot of the file; what a crawl writes meanwhile does not show.
@@ -147,18 +142,20 @@ class LedgerFile:
             mode = "mode=rw"
         else:
             mode = "mode=ro" if Path(f"{self.path}-shm").exists() else "immutable=1"
-        with self.errors():
-            file = self.open(mode)
-            try:
-                file.execute("PRAGMA query_only = 1")
-                file.isolation_level = None
-                file.execute("BEGIN")
-                # The first read, which fixes the snapshot.
-                self._check(file, accepts_earlier=accepts_earlier)
-            except BaseException:
-                file.close()
-                raise
-            return file
+        with self._opened(mode) as file:
+            file.execute("PRAGMA query_only = 1")
+            file.isolation_level = None
+            file.execute("BEGIN")
+            # The first read, which fixes the snapshot.
+            self._check(file, accepts_earlier=accepts_earlier)
+        return file
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """Yield a connection, which is closed only if the block fails."""
+        with self.errors(), ExitStack() as closing_on_failure:
+            yield closing_on_failure.enter_context(closing(self.open(mode)))
+            closing_on_failure.pop_all()
 
     def check_place(self) -> None:
         """Raise LedgerError if the file is not the one of the first call any more."""

@@ -319,12 +319,12 @@ class SharedStore(Store):
 
 
 def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:
-    """Return whether *entries* are those from the last *known* one on, or from the first."""
-    if known:
-        return bool(entries) and _is_same(entries[0], known)
-    return not entries or entries[0].position == 1
+    """Return whether *entries* are those from the last *known* one on, or from the first.
 
-
-def _is_same(entry: Entry, other: Entry) -> bool:
-    """Return whether two entries are one, as far as it can be told without their pages."""
-    return entry[:4] == other[:4] and type(entry.event) is type(other.event)
+    As far as it can be told without pages.
+    """
+    if known is None:
+        return not entries or entries[0].position == 1
+    return bool(entries) and (*entries[0][:4], type(entries[0].event)) == (
+        *known[:4], type(known.event)
+    )  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dedup.record import Claimed, PageRecord, Preferred, Released
 from dedup.stores import sqlite_tables, tables
-from dedup.stores.base import Commit, StoreDownError, Texts
+from dedup.stores.base import Commit, News, StoreDownError, Texts
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile, lock_to_share
@@ -133,17 +133,19 @@ class SqliteLog(Log):
                 query = "SELECT min(id) FROM crawls WHERE run = ?"
                 crawl = tables.value(file, query, run) or run
             entries: list[Entry] = []
-            stored: list[Commit] = []
+            stored: dict[int, Commit] = {}
             lost: list[int] = []
-            commits = [event.number for _, event in request.commits]
-            releases = [number for number, _ in request.releases]
-            claims = sqlite_tables.open_claims(file, owner, commits + releases)
+            ended = [event.number for _, event in request.commits]
+            ended += [number for number, _ in request.releases]
+            condition = f"id IN {tables.LISTED} AND owner = ?"
+            own = sqlite_tables.claims(file, condition, json.dumps(ended), owner)
+            claims = {(claim.position, claim.serial): claim for claim in own}
             for serial, event in request.commits:
                 claim = claims.pop((event.number, serial), None)
                 if claim is None:
                     lost.append(serial)
                     continue
-                stored.append(Commit(Claimed(claim.record, event.number), event, now))
+                stored[event.number] = Commit(Claimed(claim.record, event.number), event, now)
                 entries.append(sqlite_tables.end(claim, now, event))
             for name in request.releases:
                 if claim := claims.pop(name, None):
@@ -152,10 +154,9 @@ class SqliteLog(Log):
                 Entry(0, owner, 0, run, now, Preferred(number, key))
                 for number, key in request.preferred.items()
             )
-            tables.insert_pages(file, stored, crawl)
-            tables.insert_duplicates(file, request.duplicates, crawl)
-            tables.note_seen(file, request.seen_again)
-            tables.note_preferred(file, request.preferred)
+            duplicates = {(note.number, note.key): note for note in request.duplicates}
+            news = News(stored, duplicates, {**request.seen_again}, {**request.preferred})
+            tables.insert_news(file, news, crawl)
             entries += (Entry(0, owner, n, run, now, claimed) for n, claimed in request.claims)
             end = sqlite_tables.append(file, entries)
             if end % sqlite_tables.EVENTS_BETWEEN_PRUNES < len(entries):
@@ -168,16 +169,12 @@ class SqliteLog(Log):
         with self._transaction() as file:
             now = time()
             for number, owner, serial in claims:
-                data = tables.value(
-                    file,
-                    "SELECT entry FROM claims LEFT JOIN owners ON owners.owner = claims.owner "
-                    "WHERE id = ? AND claims.owner = ? AND serial = ? AND coalesce(lease, 0) <= ?",
-                    number, owner, serial, now,
-                )  # fmt: skip
-                if data is not None:
-                    claim = sqlite_tables.entry_of(number, data)
-                    end = sqlite_tables.end(claim, now, Released(number))
-                    sqlite_tables.append(file, [end])
+                condition = (
+                    "id = ? AND owner = ? AND serial = ? AND NOT EXISTS "
+                    "(SELECT 1 FROM owners WHERE owner = claims.owner AND lease > ?)"
+                )
+                left = sqlite_tables.claims(file, condition, number, owner, serial, now)
+                sqlite_tables.release(file, left, now)
 
     @_in_thread
     def leave(
@@ -185,11 +182,8 @@ class SqliteLog(Log):
     ) -> None:
         with self._transaction() as file:
             now = time()
-            query = "SELECT id, entry FROM claims WHERE owner = ? ORDER BY id"
-            claims = [sqlite_tables.entry_of(*row) for row in file.execute(query, (owner,))]
-            sqlite_tables.append(
-                file, [sqlite_tables.end(claim, now, Released(claim.position)) for claim in claims]
-            )
+            own = sqlite_tables.claims(file, "owner = ?", owner)
+            sqlite_tables.release(file, own, now)
             file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
             crawl, _ = sqlite_tables.crawl_and_turn(file, owner)
             if crawl is not None:  # else what it took part in is forgotten

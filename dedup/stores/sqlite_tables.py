@@ -42,13 +42,15 @@ def last_position(file: sqlite3.Connection) -> int:
     return int(tables.value(file, query))
 
 
-def open_claims(
-    file: sqlite3.Connection, owner: bytes, numbers: Iterable[int]
-) -> dict[tuple[int, int], Entry]:
-    """Return the open claims of *owner* among *numbers*, by number and serial."""
-    query = f"SELECT id, serial, entry FROM claims WHERE id IN {tables.LISTED} AND owner = ?"
-    rows = file.execute(query, (json.dumps(list(numbers)), owner))
-    return {(number, serial): entry_of(number, data) for number, serial, data in rows}
+def claims(file: sqlite3.Connection, condition: str = "1", *arguments: Any) -> list[Entry]:
+    """Return the open claims for which *condition* holds, by number."""
+    query = f"SELECT id, entry FROM claims WHERE {condition} ORDER BY id"
+    return [entry_of(*row) for row in file.execute(query, arguments)]
+
+
+def release(file: sqlite3.Connection, claims: Iterable[Entry], now: float) -> None:
+    """Append that *claims* are released."""
+    append(file, [end(claim, now, Released(claim.position)) for claim in claims])
 
 
 def end(claim: Entry, now: float, event: Committed | Released) -> Entry:
@@ -143,9 +145,7 @@ def snapshot(file: sqlite3.Connection) -> Iterator[list[Entry]]:
     )
     while rows := pages.fetchmany(_ROWS_AT_ONCE):
         yield [entry for row in rows for entry in _entries_of_page(*row)]
-    rest = [entry_of(*row) for row in file.execute("SELECT id, entry FROM claims ORDER BY id")]
-    rest += entries_from(file, last_position(file))
-    if rest:
+    if rest := claims(file) + entries_from(file, last_position(file)):
         yield rest
 
 
@@ -171,10 +171,8 @@ def _entries_of_page(
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
     """Return the records of pages and claims by their *numbers*, of those that are there."""
     wanted = list(numbers)
-    query = f"SELECT id, entry FROM claims WHERE id IN {tables.LISTED}"
-    claims = file.execute(query, (json.dumps(wanted),))
-    found = {number: entry_of(number, data).record for number, data in claims}
-    return found | tables.pages(file, wanted)
+    listed = claims(file, f"id IN {tables.LISTED}", json.dumps(wanted))
+    return {claim.position: claim.record for claim in listed} | tables.pages(file, wanted)
 
 
 def entry_of(position: int, data: Any) -> Entry:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup.limits import shorten
 from dedup.record import PageRecord, Stored, StoredBatch
-from dedup.stores.base import Commit, DuplicateNote, Leaf, News, Texts, UrlRule
+from dedup.stores.base import Commit, Leaf, News, Texts, UrlRule
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -113,11 +113,30 @@ def insert_crawl(
 def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     """Write *news* of a *crawl*."""
     insert_pages(file, news.commits.values(), crawl)
-    insert_duplicates(file, news.duplicates.values(), crawl)
-    note_seen(file, news.seen)
-    note_preferred(file, news.preferred)
-    if news.leaves or news.url_rules:
-        insert_requests(file, news.leaves.items(), news.url_rules.values())
+    file.executemany(
+        "INSERT INTO matches (page, kind, distance, found, url, crawl) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
+        "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
+        (
+            (note.number, note.kind, note.distance, note.at, storable(note.key), crawl)
+            for note in news.duplicates.values()
+        ),
+    )
+    file.executemany(
+        "UPDATE pages SET seen = ? WHERE id = ?", ((at, n) for n, at in news.seen.items())
+    )
+    file.executemany(
+        "UPDATE pages SET preferred = ? WHERE id = ?",
+        ((storable(key), number) for number, key in news.preferred.items()),
+    )
+    for request, found in news.leaves.items():
+        if found is None:
+            file.execute("DELETE FROM leaves WHERE request = ?", (request,))
+        else:
+            file.execute("REPLACE INTO leaves VALUES (?, ?, ?, ?)", (request, *found))
+    if news.url_rules:  # else there may be no such table
+        query = "REPLACE INTO url_rules VALUES (?, ?, ?, ?, ?, ?, ?)"
+        file.executemany(query, news.url_rules.values())
 
 
 def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int) -> None:
@@ -140,34 +159,6 @@ def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int
             for page in pages
             for replaced in page.event.replaces
         ),
-    )
-
-
-def insert_duplicates(file: sqlite3.Connection, notes: Iterable[DuplicateNote], crawl: int) -> None:
-    """Write down duplicates that a *crawl* has met."""
-    file.executemany(
-        "INSERT INTO matches (page, kind, distance, found, url, crawl) "
-        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
-        "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
-        (
-            (note.number, note.kind, note.distance, note.at, storable(note.key), crawl)
-            for note in notes
-        ),
-    )
-
-
-def note_seen(file: sqlite3.Connection, times: Mapping[int, float]) -> None:
-    """Write down when pages were met again, by number."""
-    file.executemany(
-        "UPDATE pages SET seen = ? WHERE id = ?", ((at, number) for number, at in times.items())
-    )
-
-
-def note_preferred(file: sqlite3.Connection, keys: Mapping[int, str]) -> None:
-    """Write down better keys of pages, by number."""
-    file.executemany(
-        "UPDATE pages SET preferred = ? WHERE id = ?",
-        ((storable(key), number) for number, key in keys.items()),
     )
 
 
@@ -263,17 +254,3 @@ def url_rules(file: sqlite3.Connection) -> list[UrlRule]:
     """Return all rules."""
     query = "SELECT kind, host, name, agreed, spared, tests, broken FROM url_rules"
     return [UrlRule(*row) for row in file.execute(query)]
-
-
-def insert_requests(
-    file: sqlite3.Connection,
-    leaves: Iterable[tuple[bytes, Leaf | None]],
-    rules: Iterable[UrlRule],
-) -> None:
-    """Write *leaves*, ``None`` for a page that is none any more, and *rules* over URLs."""
-    for request, found in leaves:
-        if found is None:
-            file.execute("DELETE FROM leaves WHERE request = ?", (request,))
-        else:
-            file.execute("REPLACE INTO leaves VALUES (?, ?, ?, ?)", (request, *found))
-    file.executemany("REPLACE INTO url_rules VALUES (?, ?, ?, ?, ?, ?, ?)", rules)

@@ -14,7 +14,7 @@ from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record
 from memory_log import MemoryLog, Server
 
 from dedup.record import Claimed, Committed, unpack_items
-from dedup.stores import MemoryStore, News, SqliteStore, Store, StoreState, finished
+from dedup.stores import MemoryStore, News, SqliteStore, Store, finished
 from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
@@ -276,19 +276,6 @@ def test_duplicates_and_pages_that_are_met_again_change_nothing_else(durable):
     assert numbers(durable.again()) == [number]
     assert earlier(durable.store, "http://a/1") == [(number, record(1).digest, bytes(8))]
     assert earlier(durable.store, "http://b/") == []
-
-
-def test_the_state_says_where_the_store_is_and_how_far(opened, store):
-    add(store, record(1))
-    if not store.is_durable:
-        assert store.state is None
-        return
-    assert store.state == StoreState(store.name, 1, False, 1)
-    if isinstance(store, SqliteStore):
-        assert store.name == str(opened.folder / "pages.sqlite")
-    publish(store)
-    assert store.state.unpublished == 0
-    assert opened.again().state.run == 2
 
 
 @pytest.mark.parametrize("report", [None, {}, {"é\ud800": [1, None]}])
