@@ -30,7 +30,7 @@ from dedup.methods import SimHash, Verified
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import HistoryChangedError, StoreDownError
-from dedup.stores.log import Log, Member, Request
+from dedup.stores.log import Log, Request
 from dedup.stores.shared import SharedStore
 from dedup.text import Document
 
@@ -181,7 +181,7 @@ def crawl(url: str, method: str, seconds: float, in_flight: int, start: Any, res
 async def fill(log: Log, pages: int, new_page: Pages) -> None:
     """Have so many stored pages, by exchanges of many."""
     owner, serials = token_bytes(8), count(1)
-    run = (await log.join(Member(owner, "speed"), IDENTITY, reset=False)).run
+    run = (await log.join(owner, "speed", None, IDENTITY, reset=False)).run
     seen, made, left = 0, list[tuple[int, Committed]](), pages
     for turn in count(1):
         named = [(next(serials), Claimed(new_page())) for _ in range(min(left, _FILLED_AT_ONCE))]

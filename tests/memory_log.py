@@ -111,9 +111,9 @@ class MemoryLog(Log):
                 return None
             return Found(deepcopy(server.identity), bool(server.alive()))
 
-    async def join(self, member, identity, *, reset):
+    async def join(self, owner, spider, job, identity, *, reset):
         async with self._visit() as server:
-            rows = [row for row in server.crawls.values() if member.job and row.job == member.job]
+            rows = [row for row in server.crawls.values() if job and row.job == job]
             is_resumed = bool(rows) and rows[-1].reason != "finished"
             reset = reset and not server.alive() and not is_resumed
             if reset:
@@ -126,9 +126,9 @@ class MemoryLog(Log):
             position = rows[-1].position if is_resumed else len(server.log)
             if run is None:
                 run = server.runs = server.runs + 1
-            row = Crawl(run, position, member.spider, member.job, server.now)
-            server.crawls[member.owner] = row
-            server.leases[member.owner] = server.now + self.lease
+            row = Crawl(run, position, spider, job, server.now)
+            server.crawls[owner] = row
+            server.leases[owner] = server.now + self.lease
             return Joined(run, is_resumed, reset, position)
 
     def _check_identity(self):

@@ -12,7 +12,7 @@ from typing import TypeVar
 from dedup.record import Claimed, Committed, Lost, unpack_items
 from dedup.stores import tables
 from dedup.stores.base import Commit, HistoryChangedError, News
-from dedup.stores.known_pages import KnownPages, Tail
+from dedup.stores.known_pages import KnownPages
 from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, lock
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
@@ -48,14 +48,14 @@ async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
     # Pages that a duplicate names are there before it: what is read later has them.
     async for run, note in log.duplicates():
         tables.insert_news(file, News(duplicates={(note.number, note.key): note}), run)
-    tail = Tail(KnownPages(0, 0))
+    known = KnownPages()
     async for entries in log.snapshot():
         for entry in entries:
-            claim, event = tail.follow(entry), entry.event
+            claim, event = known.follow(entry), entry.event
             if claim and isinstance(event, Committed):
                 page = Commit(Claimed(claim.record, event.number), event, entry.at)
                 tables.insert_pages(file, [page], claim.run)
-    tables.insert_news(file, News(preferred=tail.pages.preferred), 0)
+    tables.insert_news(file, News(preferred=known.preferred), 0)
     crawls = await log.crawls()
     # The first five values: how they began.
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:

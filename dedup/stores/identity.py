@@ -34,10 +34,6 @@ def check_identity(
     raise LedgerError(f"{name} was made with other settings: {told}. {ways}")
 
 
-def _show(identity: Mapping[str, Any], name: str) -> str:
-    return repr(identity[name]) if name in identity else "missing"
-
-
 def differences(
     there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[str]:
@@ -47,7 +43,8 @@ def differences(
         if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
+            shown = [repr(one[name]) if name in one else "missing" for one in (there, here)]
+            yield f"{name} {shown[0]} there, {shown[1]} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

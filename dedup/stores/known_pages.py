@@ -16,18 +16,21 @@ _LEARNED_AT_ONCE = 1_000
 
 
 class KnownPages:
-    """Finds the pages that were stored before under a URL, and keeps some records at hand.
+    """What a process follows of a log: which claims are open, and which pages are stored.
 
-    These are the pages of other runs, and those of the own one that were there when the process
-    began, or its job that goes on: a run lasts as long as any process takes part.
+    It finds the pages that were stored before under a URL, and keeps some records at hand. Those
+    are the pages of other runs, and those of the own one that were there when the process began,
+    or its job that goes on: a run lasts as long as any process takes part.
     """
 
-    def __init__(self, run: int, position: int) -> None:
-        """Create it without pages.
+    def __init__(self, run: int = 0, position: int = 0, stored_since: float = 0.0) -> None:
+        """Create it without pages; what was stored before *stored_since* is not learned.
 
         *run* is the own one, of which pages up to *position* were stored before.
         """
-        self._run, self._position = run, position
+        self._run, self._position, self._stored_since = run, position, stored_since
+        self.open: dict[int, Entry] = {}
+        """The claims that are open, by number."""
         # By a hash of its URL, the places of a page, where its number and its run are.
         self._places = KeyTable()
         self._numbers, self._runs = array("I"), array("I")
@@ -66,15 +69,6 @@ class KnownPages:
         # process began counts as earlier, too. In doubt a page has changed, and is stored.
         return run != self._run or number <= self._position
 
-    def prefer(self, key: str, number: int, run: int) -> None:
-        """Have *key*, under which *run* has met page *number*, be the better one."""
-        self.preferred[number] = key
-        self.learn(key, number, run)
-
-    def replace(self, numbers: Iterable[int]) -> None:
-        """Have the pages *numbers* not count any more."""
-        self._replaced.update(numbers)
-
     async def earlier(
         self, key: str, fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]]
     ) -> list[Stored]:
@@ -97,8 +91,9 @@ class KnownPages:
         ]
 
     def record(self, number: int) -> PageRecord | None:
-        """Return the record of page *number*, if it is at hand."""
-        return self._records.get(number)
+        """Return the record of page *number*, if its claim is open or it is at hand."""
+        claim = self.open.get(number)
+        return claim.record if claim else self._records.get(number)
 
     def keep(self, records: Mapping[int, PageRecord]) -> None:
         """Have *records* at hand for a while."""
@@ -109,18 +104,8 @@ class KnownPages:
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes; an estimate."""
-        return self._places.nbytes + 8 * len(self._numbers) + 500 * len(self._records)
-
-
-class Tail:
-    """What a process follows of a log: which claims are open, and what is known of stored pages."""
-
-    def __init__(self, pages: KnownPages, stored_since: float = 0.0) -> None:
-        """Create it; *pages* learns what is there, unless that was stored before *stored_since*."""
-        self.pages = pages
-        self.open: dict[int, Entry] = {}
-        """The claims that are open, by number."""
-        self._stored_since = stored_since
+        records = len(self._records) + len(self.open)
+        return self._places.nbytes + 8 * len(self._numbers) + 500 * records
 
     def follow(self, entry: Entry) -> Entry | None:
         """Have *entry* happen, and return the claim that it makes or ends.
@@ -135,13 +120,14 @@ class Tail:
                 claim = self.open.pop(number, None)
                 if claim is None or entry.at < self._stored_since:
                     return None
-                self.pages.replace(replaces)
-                self.pages.learn(claim.record.key, number, claim.run)
+                self._replaced.update(replaces)
+                self.learn(claim.record.key, number, claim.run)
                 return claim
             case Released(number):
                 return self.open.pop(number, None)
             case Preferred(number, key):
-                self.pages.prefer(key, number, entry.run)
+                self.preferred[number] = key
+                self.learn(key, number, entry.run)
                 return None
 
     def read(self, entries: Iterable[Entry]) -> StoredBatch | None:

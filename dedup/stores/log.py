@@ -19,14 +19,6 @@ MOST_ENTRIES = 10_000
 _PAGES_AT_ONCE = 100
 
 
-class Member(NamedTuple):
-    """A process that takes part: its *owner* of claims, its spider, and its job, if it has one."""
-
-    owner: bytes
-    spider: str
-    job: str | None = None
-
-
 class Found(NamedTuple):
     """What is there before one joins: the identity that all share, and whether somebody crawls."""
 
@@ -110,8 +102,10 @@ class Log(ABC):
         """
 
     @abstractmethod
-    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
-        """Have *member* take part, with a lease, from now on.
+    async def join(
+        self, owner: bytes, spider: str, job: str | None, identity: Mapping[str, Any], reset: bool
+    ) -> Joined:
+        """Have a process take part with a lease, from now on, as *owner* of claims.
 
         It goes on with the run of its job, if the last crawl of that has not finished; else it
         shares the run of those who take part already; else a run begins. *reset*: forget all that

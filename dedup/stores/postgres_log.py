@@ -18,7 +18,6 @@ from dedup.stores.log import (
     Answer,
     Found,
     Joined,
-    Member,
     Request,
     ServerLog,
 )
@@ -79,7 +78,9 @@ class PostgresLog(ServerLog):
         )
         return Found(json.loads(rows[0][0]), rows[0][1]) if rows else None
 
-    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
+    async def join(
+        self, owner: bytes, spider: str, job: str | None, identity: Mapping[str, Any], reset: bool
+    ) -> Joined:
         if not await self._has_schema():
             # All tables and functions, in one transaction, unless others are faster.
             script = _SCHEMA.read_text("utf-8") + f"INSERT INTO dedup.about VALUES ({FORMAT})"
@@ -88,8 +89,8 @@ class PostgresLog(ServerLog):
         signature = blake2b(text.encode(), digest_size=16).digest()
         [[run, is_resumed, is_reset, position, other]] = await self._client.query(
             "SELECT * FROM dedup.join(%s, %s, %s, %s, %s, %s, %s, %s)",
-            self._namespace, signature, text, member.owner, to_utf8(member.spider),
-            None if member.job is None else to_utf8(member.job), self.lease, reset,
+            self._namespace, signature, text, owner, to_utf8(spider),
+            None if job is None else to_utf8(job), self.lease, reset,
         )  # fmt: skip
         if other is not None:
             check_identity(self.name, json.loads(other), json.loads(text), is_resumed=is_resumed)

@@ -31,7 +31,6 @@ from dedup.stores.log import (
     Answer,
     Found,
     Joined,
-    Member,
     Request,
     ServerLog,
 )
@@ -190,9 +189,10 @@ class RedisLog(ServerLog):
             raise self._strange(f"{self._keys['about']} is missing")
         return None
 
-    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
+    async def join(
+        self, owner: bytes, spider: str, job: str | None, identity: Mapping[str, Any], reset: bool
+    ) -> Joined:
         made_with = _to_json({"format": FORMAT, "identity": identity})
-        owner, spider, job = member
         who = (owner, to_utf8(job or ""), to_utf8(spider))
         joined = await self._client.run(
             self._keys.values(), "join", made_with, *who, int(reset), self.lease

@@ -26,8 +26,8 @@ from dedup.stores.base import (
 )
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
-from dedup.stores.known_pages import KnownPages, Tail
-from dedup.stores.log import Answer, Log, Member, Request
+from dedup.stores.known_pages import KnownPages
+from dedup.stores.log import Answer, Log, Request
 from dedup.units import SECONDS_OF_A_DAY
 
 
@@ -71,7 +71,7 @@ class SharedStore(Store):
         self._up_since = math.inf
         self._has_to_read = False
         self._serial = self._turn = 0
-        self._start_after(Tail(KnownPages(0, 0)), None)
+        self._start_after(KnownPages(), None)
 
     # Taking part.
 
@@ -93,11 +93,11 @@ class SharedStore(Store):
         Raises StoreDownError if the log cannot be reached: the first exchange tries again.
         """
         self._spider = spider
-        member = Member(self._owner, spider, self._job)
+        who = self._owner, spider, self._job
         with self._noting_outage():
-            joined = await self._log.join(member, self._identity, reset=self._reset)
+            joined = await self._log.join(*who, self._identity, reset=self._reset)
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
-        self._tail.pages.begin_run(self.run, self._began_at)
+        self._pages.begin_run(self.run, self._began_at)
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -119,21 +119,21 @@ class SharedStore(Store):
         if self._reset:
             return
         self._has_to_read, last = True, None
-        tail = Tail(KnownPages(self.run, self._began_at), self._stored_since)
+        known = KnownPages(self.run, self._began_at, self._stored_since)
         with self._noting_outage():
             async for entries in self._log.snapshot():
-                if pages := tail.read(entries):
+                if pages := known.read(entries):
                     yield pages
                 last = entries[-1]
         # All of what was read, and nothing else: the numbers of another history say nothing.
         self._has_to_read = self.is_down = False
-        self._start_after(tail, last)
+        self._start_after(known, last)
         self._news, self._news_under_way = News(), News()
 
-    def _start_after(self, tail: Tail, last: Entry | None) -> None:
-        """Go on with what *tail* has read, up to the *last* entry, and forget all else."""
-        self._tail = tail
-        self._preferred = tail.pages.preferred
+    def _start_after(self, pages: KnownPages, last: Entry | None) -> None:
+        """Go on with what *pages* have read, up to the *last* entry, and forget all else."""
+        self._pages = pages
+        self._preferred = pages.preferred
         # The last one that was followed.
         self._last_entry = last
         # Of the open claims, the own ones that somebody wants.
@@ -141,7 +141,7 @@ class SharedStore(Store):
         # Those that nobody wants any more: told with the next exchange.
         self._releases: dict[int, int] = {}
         self._unseen: list[Event] = []
-        for number, entry in tail.open.items():
+        for number, entry in pages.open.items():
             if entry.owner == self._owner:  # from before the history changed
                 self._releases[number] = entry.serial
             else:
@@ -182,9 +182,9 @@ class SharedStore(Store):
         self._turn += 1
         # What is not there was lost, and is claimed again under another number.
         commits = [
-            (self._tail.open[number].serial, page.event)
+            (self._pages.open[number].serial, page.event)
             for number, page in news.commits.items()
-            if number in self._own and self._tail.open[number].event == page.claimed
+            if number in self._own and self._pages.open[number].event == page.claimed
         ]
         releases = dict(self._releases)
         answer = await self._log.exchange(
@@ -214,7 +214,7 @@ class SharedStore(Store):
         for serial, event in commits:
             if serial in lost and event.number in self._own:
                 self._own.remove(event.number)
-                events.append(Lost(Claimed(self._tail.open[event.number].record, event.number)))
+                events.append(Lost(Claimed(self._pages.open[event.number].record, event.number)))
         if len(made) != len(claims):
             raise HistoryChangedError(f"{self.name} is another one than before: it is read anew")
         return [*events, *made]
@@ -224,7 +224,7 @@ class SharedStore(Store):
 
         Of own claims, that are those of these *serials*: nobody waits for another one any more.
         """
-        claim, event = self._tail.follow(entry), entry.event
+        claim, event = self._pages.follow(entry), entry.event
         if entry.owner != self._owner:
             return event if claim else None
         if isinstance(event, Claimed):
@@ -261,7 +261,7 @@ class SharedStore(Store):
         """The claimed page *number* was not stored: any exchange tells it."""
         if number in self._own:
             self._own.remove(number)
-            self._releases[number] = self._tail.open[number].serial
+            self._releases[number] = self._pages.open[number].serial
 
     def release_stored(self) -> None:
         """Release the pages that are stored, and not published: others shall not wait for them."""
@@ -276,37 +276,33 @@ class SharedStore(Store):
     # Looking up.
 
     async def expire(self, numbers: Iterable[int]) -> None:
-        entries = [self._tail.open[n] for n in numbers if n in self._tail.open.keys() - self._own]
+        entries = [self._pages.open[n] for n in numbers if n in self._pages.open.keys() - self._own]
         claims = [(entry.position, entry.owner, entry.serial) for entry in entries]
         # After an outage, others may not have been able to renew their leases.
         if claims and monotonic() - self._up_since >= self._log.lease:
             await self._log.expire(claims)
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        found = {number: self._at_hand(number) for number in numbers}
+        found = {number: self._pages.record(number) for number in numbers}
         if missing := [number for number, record in found.items() if record is None]:
             if self.is_down:  # else each duplicate would wait for it
                 raise StoreDownError(f"{self.name} cannot be reached")
             with self._noting_outage():
                 fetched = await self._log.pages(missing)
-            self._tail.pages.keep(fetched)
+            self._pages.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
         return {number: record or PageRecord(self.key(number)) for number, record in found.items()}
 
     def key(self, number: int) -> str:
-        record = self._at_hand(number)
+        record = self._pages.record(number)
         return record.key if record else f"page {number} of {self.name}"
 
-    def _at_hand(self, number: int) -> PageRecord | None:
-        claim = self._tail.open.get(number)
-        return claim.record if claim else self._tail.pages.record(number)
-
     async def earlier(self, key: str) -> list[Stored]:
-        return await self._tail.pages.earlier(key, self.pages)
+        return await self._pages.earlier(key, self.pages)
 
     @property
     def version_of_earlier(self) -> object:
-        return self._tail.pages.version
+        return self._pages.version
 
     @property
     def last(self) -> int:
@@ -314,8 +310,7 @@ class SharedStore(Store):
 
     @property
     def nbytes(self) -> int:
-        claims = 500 * len(self._tail.open)
-        return self._tail.pages.nbytes + claims + 200 * len(self._news.duplicates)
+        return self._pages.nbytes + 200 * len(self._news.duplicates)
 
 
 def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:

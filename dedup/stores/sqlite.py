@@ -110,11 +110,14 @@ class SqliteStore(Store):
         for news in (self._news, self._news_under_way):
             if request in news.leaves:
                 return news.leaves[request]
-        return tables.leaf(self._reader, request)
+        query = "SELECT visited, etag, modified FROM leaves WHERE request = ?"
+        row = self._reader.execute(query, (request,)).fetchone()
+        return row and Leaf(*row)
 
     def url_rules(self) -> list[UrlRule]:
         """Return the rules of earlier crawls."""
-        return tables.url_rules(self._reader)
+        query = "SELECT kind, host, name, agreed, spared, tests, broken FROM url_rules"
+        return [UrlRule(*row) for row in self._reader.execute(query)]
 
     def note_leaf(self, request: bytes, leaf: Leaf | None) -> None:
         """The page that *request* asks for is a *leaf*, or none any more."""

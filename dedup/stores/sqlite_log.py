@@ -25,7 +25,7 @@ from dedup.stores.base import Commit, News, StoreDownError, Texts
 from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile, lock_to_share
-from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Member, Request
+from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Request
 
 _MAY_COME_BACK = {
     sqlite3.SQLITE_BUSY,
@@ -87,9 +87,11 @@ class SqliteLog(Log):
             return Found(self._file.identity(file), is_in_use)
 
     @_in_thread
-    def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
+    def join(
+        self, owner: bytes, spider: str, job: str | None, identity: Mapping[str, Any], reset: bool
+    ) -> Joined:
         self._identity = json.loads(json.dumps(identity, default=str))
-        job = member.job and tables.storable(member.job)
+        job = job and tables.storable(job)
         with self._transaction() as file:
             now = time()
             resumed = tables.unfinished_crawl(file, job)
@@ -103,12 +105,12 @@ class SqliteLog(Log):
                 _, run, position = resumed
             else:
                 run, position = next(filter(None, runs), 0) or tables.new_run(file), last
-            before, turn = sqlite_tables.crawl_and_turn(file, member.owner)
+            before, turn = sqlite_tables.crawl_and_turn(file, owner)
             # If the answer to an earlier request did not come, this one takes its place.
             crawl = tables.insert_crawl(
-                file, member.spider, job, run=run, position=position, started=now, number=before
+                file, spider, job, run=run, position=position, started=now, number=before
             )
-            row = member.owner, crawl, now + self.lease, turn, last
+            row = owner, crawl, now + self.lease, turn, last
             file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
             self._check_identity(file, is_resumed=resumed is not None)
             return Joined(run, resumed is not None, is_reset, position)

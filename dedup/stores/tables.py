@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup.limits import shorten
 from dedup.record import PageRecord, Stored, StoredBatch
-from dedup.stores.base import Commit, Leaf, News, Texts, UrlRule
+from dedup.stores.base import Commit, News, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -241,16 +241,3 @@ def make_request_tables(file: sqlite3.Connection) -> None:
     """Make the tables of leaves and of rules over URLs, unless they are there."""
     for statement in _REQUESTS.read_text("utf-8").split(";")[:-1]:
         file.execute(statement)
-
-
-def leaf(file: sqlite3.Connection, request: bytes) -> Leaf | None:
-    """Return the leaf that *request* stands for, ``None`` if it is none."""
-    query = "SELECT visited, etag, modified FROM leaves WHERE request = ?"
-    row = file.execute(query, (request,)).fetchone()
-    return row and Leaf(*row)
-
-
-def url_rules(file: sqlite3.Connection) -> list[UrlRule]:
-    """Return all rules."""
-    query = "SELECT kind, host, name, agreed, spared, tests, broken FROM url_rules"
-    return [UrlRule(*row) for row in file.execute(query)]

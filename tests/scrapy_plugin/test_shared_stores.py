@@ -22,7 +22,7 @@ from web import served
 
 from dedup.scrapy_plugin import limits
 from dedup.stores import LedgerError
-from dedup.stores.log import LEASE, Member
+from dedup.stores.log import LEASE
 from dedup.stores.redis_log import RedisLog
 from dedup.stores.server_url import ServerUrl, open_log
 from dedup.stores.sqlite_log import SqliteLog
@@ -101,7 +101,7 @@ def join_for_long(place: ServerUrl | Path) -> None:
         log.lease = 600.0
         found = await log.open()
         assert found
-        await log.join(Member(b"always", "always"), found.identity, reset=False)
+        await log.join(b"always", "always", None, found.identity, reset=False)
         await log.close()
 
     asyncio.run(join())

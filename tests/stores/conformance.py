@@ -287,14 +287,16 @@ class Round:
             del self._running[number]
             if process.exitcode > 0:
                 self._result.violate("crashes", self._name(number), process.exitcode)
-        for number in [n for n, at in self._continue_at.items() if at < now]:
+        is_restored = 0 < self._restore_at < now
+        # A stopped one may have the lock of a file, without which that cannot be put back.
+        for number in [n for n, at in self._continue_at.items() if at < now or is_restored]:
             del self._continue_at[number]
             if number in self._running:
                 os.kill(self._running[number].pid or 0, signal.SIGCONT)
         for number in [n for n, at in self._start_at.items() if at < now]:
             del self._start_at[number]
             self._start(number)
-        if self._restore_at and self._restore_at < now:
+        if is_restored:
             self._server.restore()
             self._restores[-1] = self._restores[-1][0], time.time()
             self._restore_at = 0.0

@@ -171,9 +171,9 @@ class WatchedLog(Log):
     async def open(self):
         return await self._call(self._log.open)
 
-    async def join(self, member, identity, *, reset):
+    async def join(self, *who, reset):
         begun = time.monotonic()
-        joined = await self._call(self._log.join, member, identity, reset=reset)
+        joined = await self._call(self._log.join, *who, reset=reset)
         self._renewed = begun
         return joined
 

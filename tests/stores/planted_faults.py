@@ -43,8 +43,8 @@ def expire_the_living() -> None:
     """Release claims for which one waits, whether their owners have leases or not."""
 
     async def expire(self, numbers):
-        for number in self._tail.open.keys() & set(numbers):
-            await self._log.leave(self._tail.open[number].owner, "expired", None, [])
+        for number in self._pages.open.keys() & set(numbers):
+            await self._log.leave(self._pages.open[number].owner, "expired", None, [])
 
     SharedStore.expire = expire
 

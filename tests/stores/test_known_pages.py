@@ -2,7 +2,7 @@
 
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Released, Stored
 from dedup.stores.entries import Entry, from_bytes, to_bytes
-from dedup.stores.known_pages import KnownPages, Tail
+from dedup.stores.known_pages import KnownPages
 
 
 def entries(first, *events):
@@ -19,28 +19,28 @@ def replacing(number, *replaces):
 
 
 def read(*pieces, stored_since=0.0):
-    """What a tail tells of the *pieces* of a log: the numbers of pages, and of replaced ones."""
-    tail, first, told = Tail(KnownPages(2, 0), stored_since), 1, []
+    """What is told of the *pieces* of a log: the numbers of pages, and of replaced ones."""
+    known, first, told = KnownPages(2, 0, stored_since), 1, []
     for events in pieces:
-        if batch := tail.read(entries(first, *events)):
+        if batch := known.read(entries(first, *events)):
             told.append(([page.number for page in batch.pages], batch.replaced))
         first += len(events)
-    return tail, told
+    return known, told
 
 
 def test_pages_are_told_when_they_are_stored_and_replaced_ones_with_those_in_their_place():
-    tail, told = read(
+    known, told = read(
         [claimed(), Committed(1), claimed(), claimed()],  # 3 and 4 are open
         [Released(4), claimed(), replacing(6, 1), claimed(), Committed(8)],
         [replacing(3, 6), Committed(99), Released(98)],
     )
     assert told == [([1], []), ([6, 8], [1]), ([3], [6])]
-    assert tail.open == {}
+    assert known.open == {}
 
 
 def test_of_a_page_that_is_replaced_at_once_nothing_is_told():
-    tail, told = read([claimed(), Committed(1), claimed(), claimed(), replacing(3, 1)])
-    assert (told, list(tail.open)) == ([([3], [])], [4])
+    known, told = read([claimed(), Committed(1), claimed(), claimed(), replacing(3, 1)])
+    assert (told, list(known.open)) == ([([3], [])], [4])
 
 
 def test_what_was_stored_too_long_ago_is_not_there():
@@ -71,7 +71,7 @@ def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
     """What a hostile log says does not make a page a short one."""
     record = PageRecord("http://a/", "", 2**64 - 1, bytes(16))
     claim = from_bytes(1, to_bytes(Entry(1, bytes(8), 1, 1, 0.0, Claimed(record))))
-    [page] = Tail(KnownPages(1, 0)).read([claim, *entries(2, Committed(1))]).pages
+    [page] = KnownPages(1).read([claim, *entries(2, Committed(1))]).pages
     assert page.record.tokens == MOST_TOKENS
     page.check()
 

@@ -26,7 +26,6 @@ from dedup.stores.log import (
     MOST_ENTRIES,
     Found,
     Joined,
-    Member,
     Request,
 )
 
@@ -91,7 +90,7 @@ class Process:
         self._turn = self._serial = 0
 
     async def join(self, *, spider="test", job=None, identity=IDENTITY, reset=False):
-        joined = await self.log.join(Member(self.owner, spider, job), identity, reset=reset)
+        joined = await self.log.join(self.owner, spider, job, identity, reset=reset)
         self.run, self.joined = joined.run, joined
         return joined
 

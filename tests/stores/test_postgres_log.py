@@ -64,10 +64,6 @@ async def test_of_several_hosts_one_is_enough(server, database, logs):
     assert await process.store(record(1)) == [1]
 
 
-async def test_options_of_libpq_count(server, database, logs):
-    await refused(logs(server.url(database, query="?sslmode=require")).open(), "SSL")
-
-
 # Who is refused.
 
 
@@ -78,15 +74,17 @@ async def test_a_server_that_is_not_there_is_named(logs):
     assert "hidden" not in "".join(traceback.format_exception(error))
 
 
-async def test_a_wrong_password_is_refused(server, database, logs):
-    told = await refused(
-        logs(server.url(database, password="wrong-one")).open(), "password authentication failed"
-    )
-    assert "wrong-one" not in told
-
-
-async def test_a_database_that_is_missing_is_refused(server, logs):
-    await refused(logs(server.url("missing")).open(), 'database "missing" does not exist')
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"query": "?sslmode=require"}, "SSL"),  # an option of libpq
+        ({"password": "wrong-one"}, "password authentication failed"),
+        ({"database": "missing"}, 'database "missing" does not exist'),
+    ],
+)
+async def test_a_server_that_lets_nobody_in_is_refused(server, database, logs, how, told):
+    url = server.url(**{"database": database, **how})
+    assert "wrong-one" not in await refused(logs(url).open(), told)
 
 
 async def test_a_database_that_is_not_utf8_is_refused(server, logs):

@@ -52,29 +52,27 @@ def own_server():
 
 
 @pytest.mark.parametrize(
-    ("policy", "limit"),
-    [("allkeys-lru", "0"), ("allkeys-random", "100mb"), ("volatile-lru", "100mb")],
+    ("policy", "limit", "evicts"),
+    [
+        ("allkeys-lru", "0", True),
+        ("allkeys-random", "100mb", True),
+        ("volatile-lru", "100mb", True),
+        ("volatile-lru", "0", False),  # it only refuses to write
+        ("noeviction", "100mb", False),
+    ],
 )
 async def test_a_server_that_evicts_is_refused_with_the_setting_to_change(
-    server, logs, policy, limit
+    server, logs, policy, limit, evicts
 ):
     with server.client() as client:
         client.config_set("maxmemory", limit)
         client.config_set("maxmemory-policy", policy)
         try:
-            await refused(logs(server.url).open(), f"{policy}.*: set maxmemory-policy noeviction")
-        finally:
-            client.config_set("maxmemory-policy", "noeviction")
-            client.config_set("maxmemory", "0")
-
-
-@pytest.mark.parametrize(("policy", "limit"), [("volatile-lru", "0"), ("noeviction", "100mb")])
-async def test_a_server_that_only_refuses_to_write_is_taken(server, logs, policy, limit):
-    with server.client() as client:
-        client.config_set("maxmemory", limit)
-        client.config_set("maxmemory-policy", policy)
-        try:
-            assert await logs(server.url).open() is None
+            if evicts:
+                told = f"{policy}.*: set maxmemory-policy noeviction"
+                await refused(logs(server.url).open(), told)
+            else:
+                assert await logs(server.url).open() is None
         finally:
             client.config_set("maxmemory-policy", "noeviction")
             client.config_set("maxmemory", "0")

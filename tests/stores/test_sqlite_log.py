@@ -21,7 +21,7 @@ from dedup.stores import LedgerError, LedgerInUseError, SqliteStore, sqlite_tabl
 from dedup.stores.base import DuplicateNote, StoreDownError
 from dedup.stores.edit import add_crawl, reindex, restoring
 from dedup.stores.entries import Entry
-from dedup.stores.log import LEASE, Found, Member
+from dedup.stores.log import LEASE, Found
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite_log import SqliteLog
@@ -107,7 +107,7 @@ async def test_who_would_share_is_refused_while_a_crawl_alone_has_the_file(share
     monkeypatch.setattr("dedup.stores.ledger_file._SECONDS_TO_WAIT", 0.1)
     log = shared.log()
     with closing(ledgers.joined(shared.path, IDENTITY)):
-        for step in (log.open(), log.join(Member(bytes(8), "test"), IDENTITY, reset=False)):
+        for step in (log.open(), log.join(bytes(8), "test", None, IDENTITY, reset=False)):
             with pytest.raises(LedgerInUseError, match="is in use by another crawl"):
                 await step
     assert await log.open() == Found(IDENTITY, False)

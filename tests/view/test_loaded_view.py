@@ -15,7 +15,7 @@ from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, un
 from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.stores.entries import Entry
-from dedup.stores.known_pages import KnownPages, Tail
+from dedup.stores.known_pages import KnownPages
 from dedup.text import Document
 from dedup.view.view import View
 
@@ -104,9 +104,9 @@ def of_log(history, told, size, chooser):
         open_claims.append((claimed, *ending))
         end(chooser.randrange(4))
     end(0)
-    tail = Tail(KnownPages(1, 0))
+    known = KnownPages(1)
     for start in range(0, len(entries), size):
-        if batch := tail.read(entries[start : start + size]):
+        if batch := known.read(entries[start : start + size]):
             yield batch
 
 
