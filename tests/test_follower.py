@@ -265,27 +265,6 @@ def test_a_history_that_shrinks_is_noticed_and_nothing_is_lost(monkeypatch, faul
     assert changes
 
 
-async def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
-    server = Server()
-    store = SharedStore(MemoryLog(server), {})
-    detector = Detector(SimHash(), store=store)
-    await detector.reserve(page(FAR, "a"))
-    server.is_down = True
-    with pytest.raises(StoreDownError):
-        await detector.reserve(page(NEAR, "b"))
-    verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
-    assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
-    detector.commit(claim)
-    assert [claim.is_stored for claim in detector.follower.late_claims] == [True]
-    server.is_down = False
-    for _ in range(2):  # the claim, then its commit
-        await publish(detector, store)
-    assert (detector.follower.late_claims, store.unpublished) == ([], 0)
-    later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
-    await later.load()
-    assert (await later.reserve(page(NEARER, "c"))).verdict.original == "b"
-
-
 class Refusals:
     """One process whose log refuses all requests at times, as servers do."""
 
