@@ -59,7 +59,7 @@ def to_field(record: PageRecord, made_with: MadeWith) -> dict[str, Any]:
     That is `PageRecord.as_json`, with what it was made with.
     """
     key, scope = shorten_url(record.key), shorten_url(record.scope)
-    values = record.under(_writable(key), _writable(scope)).as_json()
+    values = record.under(writable(key), writable(scope)).as_json()
     return {**values, "made_with": made_with._asdict()}
 
 
@@ -105,8 +105,8 @@ class FieldReader:
                 raise ValueError(record.scope)
         except (AttributeError, KeyError, TypeError, ValueError):
             return ValueError(f"the record is damaged: {values!r:.200}")
-        key = shorten_url(_writable(record.key))
-        return FieldRecord(record.under(key, _writable(record.scope)), made_with)
+        key = shorten_url(writable(record.key))
+        return FieldRecord(record.under(key, writable(record.scope)), made_with)
 
     def _check(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
         sketch = result.record.sketch if isinstance(result, FieldRecord) else None
@@ -145,6 +145,6 @@ def _describe(made_with: Sequence[Any]) -> str:
     return f"{made_with[0]} ({made_with[1]})"
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Return *text* without halves of characters, which neither feeds nor SQLite can keep."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -133,25 +133,6 @@ def _fields(
 ) -> Fields:
     """Return what to read of records; raises ValueError if *kind* has not what is asked for."""
     scope, by_date = scope or Scope.of("crawl"), newest in keep.criteria
-    _check(options, kind, scope, date, by_date=by_date)
-    return Fields(
-        options.html_field or options.record_field or options.text_field or "text",
-        is_html=bool(options.html_field),
-        key=options.key_field,
-        date="WARC-Date" if by_date and kind is Warc else date,
-        is_object=bool(options.record_field),
-        with_all=scope.needs_item,
-    )
-
-
-def _check(
-    options: argparse.Namespace,
-    kind: type[Format],
-    scope: Scope,
-    date: str | None,
-    *,
-    by_date: bool,
-) -> None:
     has_fields = kind not in (Folder, Warc)
     named = (
         options.text_field, options.html_field, options.record_field, options.key_field, date,
@@ -175,6 +156,14 @@ def _check(
     ):
         if is_wrong:
             raise ValueError(problem)
+    return Fields(
+        options.html_field or options.record_field or options.text_field or "text",
+        is_html=bool(options.html_field),
+        key=options.key_field,
+        date="WARC-Date" if by_date and kind is Warc else date,
+        is_object=bool(options.record_field),
+        with_all=scope.needs_item,
+    )
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:
@@ -220,18 +209,17 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
     method, extractor = method_of(options.method), extractor_of(options.extractor)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
         raise ValueError("--spark needs: pip install 'scrapy-dedup[spark]'")
-    from dedup.spark.files import find_inputs, format_for, scan_files
-    from dedup.spark.reading import RowReader
+    from dedup.spark.files import find_inputs, scan_files
     from dedup.spark.session import spark_session
 
     with spark_session(options.spark or None) as session:
         inputs = find_inputs(session, options.inputs)
-        format_ = format_for(inputs.kind, _fields(options, inputs.kind, scope, keep, date))
-        reader = RecordReader(format_, method, extractor, scope)
+        format_ = inputs.kind([], _fields(options, inputs.kind, scope, keep, date))
+        reader = RecordReader(format_, method, extractor, scope, with_sequences=False)
         rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
         outputs = options.output, options.clusters
-        rows = RowReader(reader, keep)
-        figures = scan_files(session, inputs, rows, rule, *outputs, skip_bad=options.skip_bad)
+        skip_bad = options.skip_bad
+        figures = scan_files(session, inputs, reader, keep, rule, *outputs, skip_bad=skip_bad)
         return {**figures, "from_sketches": 0}
 
 

@@ -18,22 +18,22 @@ T = TypeVar("T")
 
 def figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
     """Return what JSON has of *outcome*, but for what only its end tells."""
+    count = outcome.fates.count
     return {
         "records": len(outcome.fates),
         "kept": sum(outcome.keep),
-        "exact_duplicates": outcome.count(Fate.EXACT),
-        "near_duplicates": outcome.count(Fate.NEAR),
+        "exact_duplicates": count(Fate.EXACT),
+        "near_duplicates": count(Fate.NEAR),
         "clusters": len(set(outcome.originals)),
-        "kept_empty": outcome.count(Fate.EMPTY),
+        "kept_empty": count(Fate.EMPTY),
         "kept_short": outcome.short,
-        "kept_unread": outcome.count(Fate.UNREAD),
-        "kept_without_scope": outcome.count(Fate.NO_SCOPE),
+        "kept_unread": count(Fate.UNREAD),
+        "kept_without_scope": count(Fate.NO_SCOPE),
         "with_evidence": outcome.with_evidence,
         "kept_by_evidence": _by_name(Objection, outcome.objections),
         "lost_text": _lost_text_of(outcome),
         "weak": _by_name(Weakness, outcome.weak),
-        "bad": outcome.count(Fate.BAD),
-        "links_left_out": format_.links_left_out,
+        "bad": count(Fate.BAD),
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
         "bytes_read": format_.nbytes,
@@ -99,8 +99,6 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "  bad, left out", share(figures["bad"])
     if figures["evidence"] != "off" and not figures["with_evidence"]:
         yield "evidence (--evidence)", "none: no record is a page of HTML"
-    if figures["links_left_out"]:
-        yield "links, left out", f"{figures['links_left_out']:,}"
     yield "kept records that others repeat", f"{figures['clusters']:,}"
     sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
     yield "read and written", " and ".join(sizes)

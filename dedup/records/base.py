@@ -21,9 +21,9 @@ class Fields:
     """The fields or columns that hold the parts of a record.
 
     *content* names the field of the text, of the HTML if *is_html*, or of what a crawl has written
-    there in place of it, an object, if *is_object*. If *key* is ``None``, the
-    field "url" is the key where it exists; so "canonical" is what the page names as its canonical
-    URL. *with_all*: what all fields hold is wanted, too.
+    there in place of it, an object, if *is_object*. If *key* is ``None``, the field "url" is the
+    key where it exists, if it is "", there is none; so "canonical" is what the page names as its
+    canonical URL. *with_all*: what all fields hold is wanted, too.
     """
 
     content: str = "text"
@@ -43,7 +43,8 @@ class RawRecord(NamedTuple):
     """A record as it stands in its file, before it is parsed.
 
     *source* and *number* (1, 2, ... in each file) say where it is. *size* is its length in bytes or
-    characters. *data* is the argument of `Format.parse`, ``None`` if there is an *error*.
+    characters. *data* is the argument of `Format.parse`; it counts only if there is no *error*.
+    *line* is what is written back, where that is something else.
     """
 
     source: str
@@ -51,6 +52,11 @@ class RawRecord(NamedTuple):
     size: int
     data: Any
     error: str | None = None
+    line: bytes = b""
+
+
+Piece = tuple[int, Any] | tuple[int, Any, str | None] | tuple[int, Any, str | None, bytes]
+"""What a `RawRecord` has besides its source and number."""
 
 
 class Record(NamedTuple):
@@ -74,7 +80,7 @@ class Format(ABC):
     """Files of one format, which together form one collection of records.
 
     They are read twice: once to judge the records, and once to write the unique ones. An instance
-    can be sent to other processes, which then call `parse`.
+    can be sent to other processes, which then call `parse`; for that alone, it needs no files.
     """
 
     name: ClassVar[str]
@@ -85,21 +91,47 @@ class Format(ABC):
     compressions: ClassVar[tuple[str, ...]] = ()
     """The suffixes of the compressions that such files may have."""
 
-    links_left_out = 0
-    """The number of links that were not followed."""
+    follows_links: ClassVar[bool] = True
+    """Whether a file may be a link to it."""
 
     bytes_read = 0
     """How much of the files the pass that is under way has read; after it, `nbytes`."""
 
-    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
-        """Prepare to read *paths*; raises RecordError if that is sure to fail."""
+    def __init__(
+        self, paths: Sequence[Path], fields: Fields, files: Sequence[Path] | None = None
+    ) -> None:
+        """Prepare to read *files*, by default *paths*; raises RecordError if that is sure to fail.
+
+        *paths* are what was named.
+        """
         self.paths = paths
         self.fields = fields
-        self._initial_states = self._states()
+        self._files = paths if files is None else files
+        self._states = self._states_now()
+        self._bytes_before = 0
 
-    @abstractmethod
     def raw_records(self) -> Iterator[RawRecord]:
         """Yield the records, in the same order each time; raises OSError."""
+        for path, file in self._open_files():
+            number = 0
+            try:
+                for number, piece in enumerate(self._read(path, file), 1):
+                    self.bytes_read = self._bytes_before + file.tell()
+                    yield RawRecord(str(path), number, *piece)
+            except RecordError as error:
+                yield RawRecord(str(path), number + 1, 0, None, str(error))
+
+    def _open_files(self) -> Iterator[tuple[Path, BinaryIO]]:
+        self._bytes_before = 0
+        for path, (size, _) in zip(self._files, self._states, strict=True):
+            with open(path, "rb") as file:
+                yield path, file
+            self._bytes_before += size
+        self.bytes_read = self._bytes_before
+
+    @abstractmethod
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        """Yield the records of *file*; raises RecordError for one after which nothing is read."""
 
     @abstractmethod
     def parse(self, data: Any) -> Record:
@@ -129,38 +161,24 @@ class Format(ABC):
     @property
     def nbytes(self) -> int:
         """The total size of the files, in bytes."""
-        return sum(size for size, _ in self._initial_states)
-
-    def _passed(self) -> Iterator[tuple[Path, int, int]]:
-        """Yield each path with the bytes before it and its own; takes note of what was read."""
-        before = 0
-        for path, (size, _) in zip(self.paths, self._initial_states, strict=True):
-            self.bytes_read = before
-            yield path, before, size
-            before += size
-        self.bytes_read = before
+        return sum(size for size, _ in self._states)
 
     @property
     def state(self) -> list[list[Any]]:
         """The path, size and last change of each file: equal as long as the files are unchanged."""
         return [
             [str(path.resolve()), *state]
-            for path, state in zip(self.paths, self._initial_states, strict=True)
+            for path, state in zip(self._files, self._states, strict=True)
         ]
 
     def check_unchanged(self) -> None:
         """Raise RecordError if a file has changed since this object was made."""
-        for path, before, now in zip(
-            self._files(), self._initial_states, self._states(), strict=True
-        ):
-            if before != now:
+        for path, *states in zip(self._files, self._states, self._states_now(), strict=True):
+            if states[0] != states[1]:
                 raise RecordError(f"{path} has changed while it was read; scan it again")
 
-    def _files(self) -> Sequence[Path]:
-        return self.paths
-
-    def _states(self) -> list[tuple[int, int]]:
-        states = map(os.stat, self._files())
+    def _states_now(self) -> list[tuple[int, int]]:
+        states = (os.stat(path, follow_symlinks=self.follows_links) for path in self._files)
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
@@ -172,17 +190,17 @@ def check_column(name: str, columns: Sequence[str], source: object) -> None:
         )
 
 
-def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str | None]:
-    """Return those of *names* that have content, key, date and canonical URL, ``None`` for none.
+def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str]:
+    """Return those of *names* that are read: columns of content, key, date and canonical URL.
 
-    Raises RecordError unless there is one column of each name in *fields*.
+    These are all where *fields* say so. Raises RecordError unless *source* has one column of each
+    name in *fields*.
     """
-    key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
-    canonical = fields.canonical or (
-        DEFAULT_CANONICAL if names.count(DEFAULT_CANONICAL) == 1 else None
-    )
-    columns = [fields.content, key, fields.date, canonical]
-    for name in filter(None, columns):
+    named = filter(None, (fields.content, fields.key, fields.date, fields.canonical))
+    defaults = {DEFAULT_KEY: fields.key, DEFAULT_CANONICAL: fields.canonical}
+    by_default = [name for name, own in defaults.items() if own is None and name in names]
+    columns = list(dict.fromkeys([*named, *by_default, *(names if fields.with_all else ())]))
+    for name in columns:
         check_column(name, names, source)
     return columns
 
@@ -214,29 +232,27 @@ def _text_of(value: Any, field: str) -> str | None:
     raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
 
 
-def record_of(
-    content: Any,
-    key: Any,
-    date: Any,
-    fields: Fields,
-    all_fields: Mapping[str, Any] = MappingProxyType({}),
-    canonical: Any = None,
-) -> Record:
-    """Return the record of the values of its *fields*; raises RecordError if one is malformed.
+def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
+    """Return the record that *values* are, by the names of their fields.
 
-    A number as *key* becomes its string, and bytes of HTML are decoded.
+    A number as key becomes its string, and bytes of HTML are decoded. Raises RecordError if one
+    that *fields* name is malformed.
     """
+    content = values.get(fields.content)
     if fields.is_html and isinstance(content, bytes | bytearray):
         content = decode_html(bytes(content))
+    canonical = values.get(DEFAULT_CANONICAL if fields.canonical is None else fields.canonical)
     if fields.canonical:
         canonical = _text_of(canonical, fields.canonical)
     elif not isinstance(canonical, str):  # a field that only has this name
         canonical = None
-    key = key if key is None or isinstance(key, str) else str(key)
-    seconds = timestamp(date, fields.date) if fields.date else None
+    key = values.get(DEFAULT_KEY if fields.key is None else fields.key)
+    key = None if key is None or key == "" else str(key)
+    seconds = timestamp(values.get(fields.date), fields.date) if fields.date else None
+    all_fields = values if fields.with_all else MappingProxyType({})
     if fields.is_object:
-        values = _object_of(content, fields.content)
-        return Record(None, False, key, seconds, values, all_fields, canonical)
+        content = _object_of(content, fields.content)
+        return Record(None, False, key, seconds, content, all_fields, canonical)
     text = _text_of(content, fields.content)
     return Record(text, fields.is_html, key, seconds, None, all_fields, canonical)
 

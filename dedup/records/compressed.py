@@ -1,44 +1,68 @@
-"""Files that are compressed if their suffix says so."""
+"""Files of lines, compressed if their suffix says so."""
 
 import gzip
 import importlib
 import io
 import sys
 import zlib
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dedup.records.base import RecordError
+from dedup.records.base import Format, Piece, RawRecord, RecordError
 
 COMPRESSIONS = (".gz", ".zst")
 _BUFFER = 1 << 20
 
 
+class LineFormat(Format):
+    """Files whose records are one line or several, which are written back byte for byte."""
+
+    compressions = COMPRESSIONS
+    _header = b""
+
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        with decompressed(file, path) as lines:
+            yield from self._read_lines(lines)
+
+    @abstractmethod
+    def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
+        """Yield the records of a file without compression, with their lines."""
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        with writing(file, path) as output:
+            output.write(_with_line_end(self._header))
+            for raw, is_unique in zip(self.raw_records(), keep, strict=True):
+                if is_unique:
+                    output.write(_with_line_end(self._line_of(raw)))
+
+    def _line_of(self, raw: RawRecord) -> bytes:
+        return raw.line
+
+
+def _with_line_end(line: bytes) -> bytes:
+    return line + b"\n" if line and not line.endswith(b"\n") else line
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open *path* to read its decompressed content; yield that, and the file as it is.
-
-    Raises RecordError if the file turns out to be damaged or cut off.
-    """
-    with open(path, "rb") as file:
-        try:
-            yield _decompress(file, path.suffix.lower()), file
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise RecordError(f"the file is damaged or cut off here ({error})") from error
-        except Exception as error:
-            if type(error).__name__ != "ZstdError":
-                raise
-            raise RecordError(f"the file is damaged ({error})") from error
-
-
-def _decompress(file: BinaryIO, suffix: str) -> BinaryIO:
-    if suffix == ".gz":
-        return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER))
-    if suffix == ".zst":
-        return cast(BinaryIO, io.BufferedReader(zstd().ZstdFile(file), _BUFFER))
-    return file
+def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+    """Yield what *file* at *path* holds; raises RecordError if it is damaged or cut off."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".gz":
+            yield cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER))
+        elif suffix == ".zst":
+            yield cast(BinaryIO, io.BufferedReader(zstd().ZstdFile(file), _BUFFER))
+        else:
+            yield file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RecordError(f"the file is damaged or cut off here ({error})") from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise RecordError(f"the file is damaged ({error})") from error
 
 
 @contextmanager

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import (
-    Fields,
-    Format,
-    RawRecord,
-    Record,
-    RecordError,
-    columns_of,
-    record_of,
-)
-from dedup.records.compressed import COMPRESSIONS, reading, writing
+from dedup.records.base import Fields, Piece, Record, RecordError, columns_of, record_of
+from dedup.records.compressed import LineFormat, decompressed
 
 _DELIMITERS = ",;\t|"
 # The csv module limits a field to 128 KB by default; this fits a C long on every platform.
@@ -24,8 +16,8 @@ _LONGEST = 2**31 - 1
 _LONGEST_HEADER = 1 << 20
 
 
-class Delimited(Format):
-    """Tables of text with a header; header and rows are written back byte for byte.
+class Delimited(LineFormat):
+    """Tables of text with a header, which is written back, too.
 
     The delimiter is the most frequent of ``, ; tab |`` in the header. All files must have the same
     columns.
@@ -33,72 +25,45 @@ class Delimited(Format):
 
     name = "csv"
     suffixes = (".csv", ".tsv")
-    compressions = COMPRESSIONS
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         super().__init__(paths, fields)
         headers = [_header(path) for path in paths]
-        self._header, self._delimiter, self._columns = headers[0]
-        for path, (_, _, columns) in zip(paths, headers, strict=True):
-            if columns != self._columns:
+        self._header, self._delimiter, self._names = headers[0]
+        for path, (_, _, names) in zip(paths, headers, strict=True):
+            if names != self._names:
                 raise RecordError(f"the columns of {path} and {paths[0]} differ")
-        names = columns_of(fields, self._columns, paths[0])
-        self._positions = [self._columns.index(name) if name else None for name in names]
-        if fields.with_all:
-            self._positions += range(len(self._columns))
+        names = columns_of(fields, self._names, paths[0])
+        self._places = {name: self._names.index(name) for name in names}
 
-    def raw_records(self) -> Iterator[RawRecord]:
-        return (raw for raw, _ in self._rows())
+    def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
+        lines: list[bytes] = []
+        rows = _reader(file, self._delimiter, lines)
+        _next(rows)
+        while True:
+            lines.clear()
+            row, error = _next(rows)
+            if row is None:
+                break
+            if not row and error is None:  # an empty line
+                continue
+            data = None
+            if error is None and len(row) != len(self._names):
+                error = f"{len(row)} columns, where the header has {len(self._names)}"
+            elif error is None:
+                data = [row[place] for place in self._places.values()]
+            line = b"".join(lines)
+            yield len(line), data, error, line
 
-    def _rows(self) -> Iterator[tuple[RawRecord, bytes]]:
-        for path, before, _ in self._passed():
-            source, number = str(path), 0
-            lines: list[bytes] = []
-            try:
-                with reading(path) as (file, compressed):
-                    rows = _reader(file, self._delimiter, lines)
-                    _next(rows)
-                    while True:
-                        lines.clear()
-                        self.bytes_read = before + compressed.tell()
-                        row, error = _next(rows)
-                        if row is None:
-                            break
-                        if not row and error is None:  # an empty line
-                            continue
-                        number += 1
-                        if error is None and len(row) != len(self._columns):
-                            error = f"{len(row)} columns, where the header has {len(self._columns)}"
-                        line = b"".join(lines)
-                        data = None
-                        if error is None:
-                            data = [None if n is None else row[n] for n in self._positions]
-                        yield RawRecord(source, number, len(line), data, error), line
-            except RecordError as error:
-                yield RawRecord(source, number + 1, 0, None, str(error)), b""
-
-    def parse(self, data: list[str | None]) -> Record:
-        content, key, date, canonical, *row = data
-        for value in (content, key, date, canonical):
-            if value and not value.isascii():
+    def parse(self, data: list[str]) -> Record:
+        for value in data:
+            if not value.isascii():
                 try:
                     value.encode()
                 except UnicodeEncodeError as error:
                     byte = ord(value[error.start]) & 0xFF
                     raise RecordError(f"not utf-8 (byte 0x{byte:02x})") from error
-        all_fields = dict(zip(self._columns, row, strict=True)) if row else {}
-        return record_of(content, key or None, date, self.fields, all_fields, canonical)
-
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        with writing(file, path) as output:
-            output.write(_with_line_end(self._header))
-            for (_, line), is_unique in zip(self._rows(), keep, strict=True):
-                if is_unique:
-                    output.write(_with_line_end(line))
-
-
-def _with_line_end(row: bytes) -> bytes:
-    return row if row.endswith(b"\n") else row + b"\n"
+        return record_of(dict(zip(self._places, data, strict=True)), self.fields)
 
 
 def _reader(file: BinaryIO, delimiter: str, lines: list[bytes]) -> Iterator[list[str]]:
@@ -131,13 +96,13 @@ def _header(path: Path) -> tuple[bytes, str, list[str]]:
     """Return the header row of a file, which may have several lines, its delimiter and columns."""
     lines: list[bytes] = []
     try:
-        with reading(path) as (file, _):
-            first = file.readline(_LONGEST_HEADER)
+        with open(path, "rb") as file, decompressed(file, path) as content:
+            first = content.readline(_LONGEST_HEADER)
             if len(first) == _LONGEST_HEADER:
                 raise RecordError(f"its header has more than {_LONGEST_HEADER >> 20} MB")
             delimiter = max(_DELIMITERS, key=lambda sign: first.count(sign.encode()))
-        with reading(path) as (file, _):
-            names, error = _next(_reader(file, delimiter, lines), _LONGEST_HEADER)
+        with open(path, "rb") as file, decompressed(file, path) as content:
+            names, error = _next(_reader(content, delimiter, lines), _LONGEST_HEADER)
         header = b"".join(lines)
         header.decode()
     except RecordError as problem:

@@ -7,14 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import (
-    Fields,
-    Format,
-    RawRecord,
-    Record,
-    RecordError,
-    decode_html,
-)
+from dedup.records.base import Fields, Format, Piece, RawRecord, Record, RecordError, decode_html
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".text", ".md")
@@ -28,24 +21,17 @@ class Folder(Format):
     """
 
     name = "folder"
+    follows_links = False
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
-        listings = [(folder, *_names_in(folder)) for folder in paths]
-        self._names = [(folder, name) for folder, names, _ in listings for name in names]
-        self.links_left_out = sum(links for _, _, links in listings)
+        self._names = [(folder, name) for folder in paths for name in _names_in(folder)]
         names = [name for _, name in self._names]
         if len(paths) > 1 and len(set(names)) < len(names):
             repeated = next(name for n, name in enumerate(names) if name in names[:n])
             raise RecordError(
                 f"{repeated} is in more than one of the folders; scan their parent folder instead"
             )
-        super().__init__(paths, fields)
-
-    def _files(self) -> Sequence[Path]:
-        return [folder / name for folder, name in self._names]
-
-    def _states(self) -> list[tuple[int, int]]:
-        return [(state.st_size, state.st_mtime_ns) for state in map(os.lstat, self._files())]
+        super().__init__(paths, fields, [folder / name for folder, name in self._names])
 
     @property
     def has_html(self) -> bool:
@@ -55,17 +41,20 @@ class Folder(Format):
     def state(self) -> list[list[Any]]:
         """Each folder with a digest of its files: equal as long as they are unchanged."""
         digests = {folder: blake2b(digest_size=16) for folder in self.paths}
-        for (folder, name), state in zip(self._names, self._initial_states, strict=True):
+        for (folder, name), state in zip(self._names, self._states, strict=True):
             digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]
 
     def raw_records(self) -> Iterator[RawRecord]:
         self.bytes_read = 0
         for number, ((folder, name), (size, _)) in enumerate(
-            zip(self._names, self._initial_states, strict=True), 1
+            zip(self._names, self._states, strict=True), 1
         ):
             yield RawRecord(str(folder / name), number, size, (str(folder), name))
             self.bytes_read += size
+
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        raise NotImplementedError("files of folders are read by `parse`")
 
     def parse(self, data: tuple[str, str]) -> Record:
         path = Path(*data)
@@ -92,7 +81,7 @@ class Folder(Format):
         """
         size = self.bytes_read = 0
         for (source, name), (size_before, _), is_unique in zip(
-            self._names, self._initial_states, keep, strict=True
+            self._names, self._states, keep, strict=True
         ):
             self.bytes_read += size_before
             if is_unique:
@@ -103,19 +92,16 @@ class Folder(Format):
         return size
 
 
-def _names_in(folder: Path) -> tuple[list[str], int]:
+def _names_in(folder: Path) -> list[str]:
     def fail(error: OSError) -> None:
         raise error
 
     names: list[str] = []
-    skipped_links = 0
     for current, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        pages = [name for name in files if Path(name).suffix.lower() in HTML + TEXT]
-        for name in (*folders, *pages):
+        for name in files:
             path = Path(current, name)
-            if path.is_symlink():
-                skipped_links += path.exists()
-            elif path.is_file() and not name.startswith("."):
+            is_page = path.suffix.lower() in HTML + TEXT and not name.startswith(".")
+            if is_page and path.is_file() and not path.is_symlink():
                 names.append(path.relative_to(folder).as_posix())
-    return sorted(names), skipped_links
+    return sorted(names)

@@ -5,21 +5,12 @@ In a file of dropped items (DEDUP_DUPLICATES), the item of a line is the record.
 
 import codecs
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import (
-    DEFAULT_CANONICAL,
-    DEFAULT_KEY,
-    Fields,
-    Format,
-    RawRecord,
-    Record,
-    RecordError,
-    record_of,
-)
-from dedup.records.compressed import COMPRESSIONS, reading, writing
+from dedup.records.base import Fields, Piece, RawRecord, Record, RecordError, record_of
+from dedup.records.compressed import LineFormat
 
 # Protects memory from files without line ends and from decompression bombs. A parsed line of short
 # numbers takes some 40 times its length.
@@ -29,34 +20,22 @@ _DROPPED = {"url", "verdict", "original", "distance", "dropped"}
 TOO_LONG = f"the line is longer than {LONGEST_LINE >> 20} MB"
 
 
-class JsonLines(Format):
-    """Lines of JSON, written back byte for byte; empty lines are skipped."""
+class JsonLines(LineFormat):
+    """Lines of JSON; empty lines are skipped."""
 
     name = "jsonl"
     suffixes = (".jsonl", ".jl", ".ndjson", ".json")
-    compressions = COMPRESSIONS
 
-    def raw_records(self) -> Iterator[RawRecord]:
-        for path, before, _ in self._passed():
-            source, number = str(path), 0
-            try:
-                with reading(path) as (file, compressed):
-                    for line in _lines(file):
-                        self.bytes_read = before + compressed.tell()
-                        if number == 0 and line:
-                            line = line.removeprefix(codecs.BOM_UTF8)
-                        if line is not None and (line.isspace() or not line):
-                            continue
-                        number += 1
-                        if line is None:
-                            yield RawRecord(source, number, 0, None, TOO_LONG)
-                        else:
-                            yield RawRecord(source, number, len(line), line)
-            except RecordError as error:
-                yield RawRecord(source, number + 1, 0, None, str(error))
+    def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
+        for number, line in enumerate(_lines(file)):
+            if number == 0 and line:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if line is None:
+                yield 0, None, TOO_LONG
+            elif line and not line.isspace():
+                yield len(line), line
 
     def parse(self, data: bytes) -> Record:
-        fields = self.fields
         try:
             value = json.loads(data.decode())
         except UnicodeDecodeError as error:
@@ -66,24 +45,10 @@ class JsonLines(Format):
             raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
             raise RecordError(f"must be a JSON object, got {type(value).__name__}")
-        value = _dropped_item(value) or value
-        return record_of(
-            value.get(fields.content),
-            value.get(fields.key or DEFAULT_KEY),
-            value.get(fields.date) if fields.date else None,
-            fields,
-            value if fields.with_all else {},
-            value.get(fields.canonical or DEFAULT_CANONICAL),
-        )
+        return record_of(_dropped_item(value) or value, self.fields)
 
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        with writing(file, path) as output:
-            for raw, is_unique in zip(self.raw_records(), keep, strict=True):
-                if is_unique:
-                    data = without_verdict(raw.data)
-                    output.write(data)
-                    if not data.endswith(b"\n"):  # the last one of a file
-                        output.write(b"\n")
+    def _line_of(self, raw: RawRecord) -> bytes:
+        return without_verdict(raw.data)
 
 
 def read_records(path: Path, text_field: str = "text") -> Iterator[tuple[str, Record]]:

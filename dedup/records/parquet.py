@@ -4,16 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import (
-    Fields,
-    Format,
-    RawRecord,
-    Record,
-    RecordError,
-    check_column,
-    columns_of,
-    record_of,
-)
+from dedup.records.base import Fields, Format, Piece, Record, RecordError, columns_of, record_of
 
 _ROWS_AT_A_TIME = 256
 
@@ -33,35 +24,21 @@ class Parquet(Format):
         for path, schema in zip(paths, schemas, strict=True):
             if not schema.equals(schemas[0]):
                 raise RecordError(f"the schemas of {path} and {paths[0]} differ")
-        names = schemas[0].names
-        self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
-        for name in self._all_columns:
-            check_column(name, names, paths[0])
-        self._columns = [*columns_of(fields, names, paths[0]), *self._all_columns]
+        self._columns = columns_of(fields, schemas[0].names, paths[0]) if paths else []
 
-    def raw_records(self) -> Iterator[RawRecord]:
-        for path, before, size_of_file in self._passed():
-            number = 0
-            file = _open(path)
-            columns = list(dict.fromkeys(filter(None, self._columns)))
-            try:
-                for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=columns):
-                    values = batch.to_pydict()
-                    rows = zip(*(
-                        values[name] if name else [None] * len(batch) for name in self._columns
-                    ), strict=True)  # fmt: skip
-                    for row in rows:
-                        number += 1
-                        size = len(row[0]) if isinstance(row[0], str | bytes) else 0
-                        yield RawRecord(str(path), number, size, row)
-                    self.bytes_read = before + size_of_file * number // file.metadata.num_rows
-            except (OSError, ValueError) as error:  # the bases of pyarrow's errors
-                raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        try:
+            for batch in _open(path, file).iter_batches(_ROWS_AT_A_TIME, columns=self._columns):
+                columns = batch.to_pydict()
+                for row in zip(*columns.values(), strict=True):
+                    values = dict(zip(columns, row, strict=True))
+                    content = values[self.fields.content]
+                    yield len(content) if isinstance(content, str | bytes) else 0, values
+        except (OSError, ValueError) as error:  # the bases of pyarrow's errors
+            raise ValueError(f"{path} is damaged ({_first_line(error)})") from error
 
-    def parse(self, data: tuple[Any, ...]) -> Record:
-        content, key, date, canonical, *row = data
-        all_fields = dict(zip(self._all_columns, row, strict=True))
-        return record_of(content, key, date, self.fields, all_fields, canonical)
+    def parse(self, data: dict[str, Any]) -> Record:
+        return record_of(data, self.fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np
@@ -72,11 +49,11 @@ class Parquet(Format):
         first = _open(self.paths[0])
         start = 0
         with pq.ParquetWriter(file, first.schema_arrow, compression=_compressions(first)) as writer:
-            for input_, before, size in self._passed():
-                source = _open(input_)
+            for input_, opened in self._open_files():
+                source = _open(input_, opened)
                 for group in range(source.num_row_groups):
-                    self.bytes_read = before + size * group // source.num_row_groups
                     table = source.read_row_group(group)
+                    self.bytes_read = self._bytes_before + opened.tell()
                     mask = flags[start : start + len(table)]
                     start += len(table)
                     if mask.any():
@@ -96,13 +73,13 @@ def _compressions(file: Any) -> dict[str, str]:
     }
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, file: BinaryIO | None = None) -> Any:
     try:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise RecordError("Parquet needs: pip install 'scrapy-dedup[parquet]'") from error
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(file or path)
     except ValueError as error:
         raise RecordError(f"{path} is not a Parquet file ({_first_line(error)})") from error
 

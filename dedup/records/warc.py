@@ -1,8 +1,6 @@
 """WARC, by warcio."""
 
 import zlib
-from array import array
-from collections import deque
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, BinaryIO
 from dedup.records.base import (
     Fields,
     Format,
-    RawRecord,
+    Piece,
     Record,
     RecordError,
     decode_html,
@@ -20,6 +18,7 @@ from dedup.records.base import (
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _NO_ID = 0
+_REFERENCES = "WARC-Concurrent-To", "WARC-Refers-To"
 
 
 class Warc(Format):
@@ -40,41 +39,24 @@ class Warc(Format):
             import warcio.archiveiterator  # noqa: F401  # fails at the start, not halfway
         except ImportError as error:
             raise RecordError("WARC needs: pip install 'scrapy-dedup[warc]'") from error
-        # The id of each page, in 8 bytes, to find the records that refer to a dropped one.
-        self._ids = array("Q")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ids": array("Q")}
 
     @property
     def has_html(self) -> bool:
         return True
 
-    def raw_records(self) -> Iterator[RawRecord]:
-        self._ids = array("Q")
-        for path, before, _ in self._passed():
-            number = 0
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        for archive, record in _records(file):
+            if not _is_page(record):
+                _check_whole(archive, record)
+                continue
+            error = None
             try:
-                for entry in _entries(path):
-                    self.bytes_read = before + entry.bytes_read
-                    error_of_body = None
-                    try:
-                        body = entry.body()
-                    except RecordError:
-                        raise
-                    except Exception as error:  # decoders raise anything
-                        body, error_of_body = b"", f"its body cannot be decoded ({error})"
-                    entry.check_whole()
-                    if body is None:
-                        continue
-                    number += 1
-                    self._ids.append(_digest(entry.header("WARC-Record-ID")))
-                    uri, date = entry.header("WARC-Target-URI"), entry.header("WARC-Date")
-                    data = None if error_of_body else (body, entry.content_type, uri, date)
-                    yield RawRecord(str(path), number, len(body), data, error_of_body)
-            except RecordError as error:
-                self._ids.append(_NO_ID)
-                yield RawRecord(str(path), number + 1, 0, None, str(error))
+                body = record.content_stream().read()
+            except Exception as cause:  # decoders raise anything
+                body, error = b"", f"its body cannot be decoded ({cause})"
+            _check_whole(archive, record)
+            uri, date = (_header(record, name) for name in ("WARC-Target-URI", "WARC-Date"))
+            yield len(body), (body, _content_type(record), uri, date), error
 
     def parse(self, data: tuple[bytes, str, str | None, str | None]) -> Record:
         body, content_type, url, date = data
@@ -92,91 +74,85 @@ class Warc(Format):
                 )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        if len(self._ids) < len(keep):  # the records were not read in this process
-            deque(self.raw_records(), maxlen=0)
-        duplicates = {id_ for id_, flag in zip(self._ids, keep, strict=True) if not flag} - {_NO_ID}
+        dropped = {
+            _digest(_header(record, "WARC-Record-ID"))
+            for _, record, _, is_kept in self._flagged(keep)
+            if is_kept is False
+        } - {_NO_ID}
+        for archive, record, source, is_kept in self._flagged(keep):
+            if is_kept is None:
+                references = (_header(record, name) for name in _REFERENCES)
+                is_kept = dropped.isdisjoint(map(_digest, references))
+            if is_kept:
+                source.seek(archive.get_record_offset())
+                file.write(source.read(archive.get_record_length()))
+                # Its length does not count the separator before the next record.
+                file.write(b"" if archive.reader.decompressor else b"\r\n\r\n")
+
+    def _flagged(self, keep: Sequence[int]) -> Iterator[tuple[Any, Any, BinaryIO, bool | None]]:
+        """Yield `_records` that are whole, their file opened once more, and which pages are kept.
+
+        For what is no page, that is ``None``.
+        """
         flags = iter(keep)
-        for input_, before, _ in self._passed():
-            with open(input_, "rb") as source:
+        for path, file in self._open_files():
+            with open(path, "rb") as source:
                 try:
-                    for entry in _entries(input_):
-                        self.bytes_read = before + entry.bytes_read
-                        entry.check_whole()
-                        references = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
-                        if entry.is_page:
-                            is_unique = bool(next(flags))
-                        else:
-                            is_unique = duplicates.isdisjoint(map(_digest, references))
-                        if is_unique:
-                            source.seek(entry.offset)
-                            file.write(source.read(entry.length) + entry.end)
+                    for archive, record in _records(file):
+                        self.bytes_read = self._bytes_before + file.tell()
+                        _check_whole(archive, record)
+                        is_kept = bool(next(flags)) if _is_page(record) else None
+                        yield archive, record, source, is_kept
                 except RecordError:
                     next(flags)  # of the damaged record
 
 
-def _entries(path: Path) -> "Iterator[_Entry]":
-    """Yield the records of a file; each is valid until the next one is read."""
+def _records(file: BinaryIO) -> Iterator[tuple[Any, Any]]:
+    """Yield warcio's iterator and each record of a file, valid until the next one is read."""
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
     from warcio.statusandheaders import StatusAndHeadersParserException
 
-    with open(path, "rb") as file:
-        try:
-            records = ArchiveIterator(file)
-            for record in records:
-                yield _Entry(records, record, file.tell())
-        except (
-            ArchiveLoadFailed,
-            StatusAndHeadersParserException,
-            zlib.error,
-            EOFError,
-            ValueError,
-            AttributeError,  # raised by warcio for an incomplete header
-        ) as error:
-            first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
-            raise RecordError(f"not a WARC record ({first_line})") from error
+    try:
+        archive = ArchiveIterator(file)
+        for record in archive:
+            yield archive, record
+    except (
+        ArchiveLoadFailed,
+        StatusAndHeadersParserException,
+        zlib.error,
+        EOFError,
+        ValueError,
+        AttributeError,  # raised by warcio for an incomplete header
+    ) as error:
+        first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+        raise RecordError(f"not a WARC record ({first_line})") from error
 
 
-class _Entry:
-    def __init__(self, records: Any, record: Any, bytes_read: int) -> None:
-        self.bytes_read = bytes_read
-        self._records = records
-        self._record = record
-        http = record.http_headers
-        self.content_type: str = (http and http.get_header("Content-Type")) or ""
-        status = (http and http.get_statuscode()) or ""
-        self.is_page = (
-            record.rec_type == "response"
-            and status.startswith("2")
-            and _media_type(self.content_type) in (*_HTML_TYPES, "text/plain")
-        )
+def _check_whole(archive: Any, record: Any) -> None:
+    """Raise RecordError if the file ends before the record does."""
+    archive.read_to_end()
+    if getattr(record.raw_stream, "limit", 0) > 0:
+        raise RecordError("the record is cut off")
 
-    def header(self, name: str) -> str | None:
-        value: str | None = self._record.rec_headers.get_header(name)
-        return value
 
-    def body(self) -> bytes | None:
-        """Return the decoded body of a page; ``None`` for any other record."""
-        return self._record.content_stream().read() if self.is_page else None
+def _is_page(record: Any) -> bool:
+    http = record.http_headers
+    return (
+        record.rec_type == "response"
+        and ((http and http.get_statuscode()) or "").startswith("2")
+        and _media_type(_content_type(record)) in (*_HTML_TYPES, "text/plain")
+    )
 
-    def check_whole(self) -> None:
-        """Raise RecordError if the file ends before the record does."""
-        self._records.read_to_end()
-        if getattr(self._record.raw_stream, "limit", 0) > 0:
-            raise RecordError("the record is cut off")
 
-    @property
-    def offset(self) -> int:
-        return int(self._records.get_record_offset())
+def _header(record: Any, name: str) -> str | None:
+    value: str | None = record.rec_headers.get_header(name)
+    return value
 
-    @property
-    def length(self) -> int:
-        return int(self._records.get_record_length())
 
-    @property
-    def end(self) -> bytes:
-        """The separator before the next record, which `length` does not count."""
-        return b"" if self._records.reader.decompressor else b"\r\n\r\n"
+def _content_type(record: Any) -> str:
+    http = record.http_headers
+    return (http and http.get_header("Content-Type")) or ""
 
 
 def _media_type(content_type: str) -> str:

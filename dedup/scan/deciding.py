@@ -2,7 +2,7 @@
 
 import pickle
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 
@@ -51,14 +51,24 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
     outcome = judge.outcome
     waiting = _Waiting(keep) if keep.changes_order else None
-    fields = FieldsSeen(reader, reader.format.paths)
+    looked_at, seen = 0, set[str]()
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
             new = []
             for number, record in enumerate(records, len(outcome.fates)):
-                fate = _fate_before(record, outcome, skip_bad=skip_bad)
-                fields.see(record)
-                if fate is Fate.NEW:
+                if record.error is not None and not skip_bad:
+                    raise RecordError(record.error)
+                fate = record.fate
+                if fate is Fate.BAD:
+                    outcome.first_bad = outcome.first_bad or record.error
+                elif looked_at < _RECORDS_WITHOUT_FIELD:
+                    looked_at += 1
+                    seen.update(record.fields)
+                    if looked_at == _RECORDS_WITHOUT_FIELD:
+                        check_fields(reader, reader.format.paths, looked_at, seen)
+                if fate is Fate.UNREAD:
+                    outcome.first_unread = outcome.first_unread or record.unread
+                elif fate is Fate.NEW:
                     new.append((number, record))
                     outcome.with_evidence += record.page.evidence is not None
                 outcome.fates.append(fate)
@@ -73,29 +83,13 @@ def scan(
             else:
                 for number, record in new:
                     waiting.append(number, record)
-    fields.check()
+    check_fields(reader, reader.format.paths, looked_at, seen)
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
             judge.judge(*zip(*batch, strict=True))
     judge.finish()
     return outcome
-
-
-def _fate_before(record: ReadRecord, outcome: Outcome, *, skip_bad: bool) -> Fate:
-    """Return the fate of *record*, `NEW` if it has to be judged.
-
-    Raises RecordError for a bad one, unless *skip_bad*.
-    """
-    if record.error is not None:
-        if not skip_bad:
-            raise RecordError(record.error)
-        outcome.first_bad = outcome.first_bad or record.error
-        return Fate.BAD
-    if record.unread is not None:
-        outcome.first_unread = outcome.first_unread or record.unread
-        return Fate.UNREAD
-    return Fate.NEW if record.has_scope else Fate.NO_SCOPE
 
 
 class _Waiting:
@@ -136,60 +130,29 @@ def rank_of(preference: Preference, record: ReadRecord) -> bytes:
     return b"".join(rank.to_bytes(8, "big") for rank in ranks)
 
 
-class FieldsSeen:
-    """Whether the fields that a scan was asked for are in its records at all; bad ones have none.
+def check_fields(
+    reader: RecordReader, sources: Iterable[object], records: int, seen: Container[str]
+) -> None:
+    """Raise RecordError if there is no record, or if none has a field that was asked for.
 
-    *paths* are for messages. *seen* has those of "text", "key", "date" and "scope" that some of so
-    many *records* had.
+    *seen* has the `ReadRecord.fields` that so many *records* had, which are not bad; *sources* are
+    for messages.
     """
-
-    def __init__(
-        self,
-        reader: RecordReader,
-        paths: Iterable[object],
-        records: int = 0,
-        seen: Iterable[str] = (),
-    ) -> None:
-        self._reader = reader
-        self._paths = paths
-        self._records = records
-        self._seen = set(seen)
-
-    def see(self, record: ReadRecord) -> None:
-        """Take note of the next record; raises RecordError where `check` does, after a thousand."""
-        if record.error is not None or self._records == _RECORDS_WITHOUT_FIELD:
-            return
-        self._records += 1
-        is_there = {
-            "text": record.has_field,
-            "key": record.has_key,
-            "date": record.date is not None,
-            "scope": record.has_scope,
-        }
-        self._seen.update(name for name, there in is_there.items() if there)
-        if self._records == _RECORDS_WITHOUT_FIELD:
-            self.check()
-
-    def check(self) -> None:
-        """Raise RecordError if there is no record, or if none so far has a field."""
-        format_, scope, seen = self._reader.format, self._reader.scope, self._seen
-        if not self._records:
-            links = format_.links_left_out
-            but = f", but {count_of(links, 'link')}, which are not followed" if links else ""
-            raise RecordError(f"there is no record in {', '.join(map(str, self._paths))}{but}")
-        none = f"none of the first {count_of(self._records, 'record')}"
-        if scope and "scope" not in seen:
-            raise RecordError(f"{none} has a value for --scope {scope.name}")
-        if scope and scope.needs_url and "key" not in seen:
-            raise RecordError(
-                f"{none} has a URL for --scope {scope.name}; --key-field names its field"
-            )
-        fields = format_.fields
-        content = "record" if fields.is_object else "html" if fields.is_html else "text"
-        for kind, name, option in (
-            ("text", fields.content, f"--{content}-field"),
-            ("key", fields.key, "--key-field"),
-            ("date", fields.date, "--keep newest:FIELD"),
-        ):
-            if name is not None and kind not in seen:
-                raise RecordError(f"{none} has the field {name!r}; {option} names another")
+    fields, scope = reader.format.fields, reader.scope
+    if not records:
+        raise RecordError(f"there is no record in {', '.join(map(str, sources))}")
+    content = "record" if fields.is_object else "html" if fields.is_html else "text"
+    named = scope and scope.name
+    for kind, is_needed, what in (
+        ("scope", scope, f"a value for --scope {named}"),
+        (
+            "key",
+            scope and scope.needs_url,
+            f"a URL for --scope {named}; --key-field names its field",
+        ),
+        ("text", True, f"the field {fields.content!r}; --{content}-field names another"),
+        ("key", fields.key, f"the field {fields.key!r}; --key-field names another"),
+        ("date", fields.date, f"the field {fields.date!r}; --keep newest:FIELD names another"),
+    ):
+        if is_needed and kind not in seen:
+            raise RecordError(f"none of the first {count_of(records, 'record')} has {what}")

@@ -14,7 +14,8 @@ from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Format, RawRecord, Record, RecordError
+from dedup.records import Format, Record, RecordError
+from dedup.scan.record_judge import Fate
 from dedup.scopes import Scope
 
 
@@ -39,15 +40,23 @@ class ReadRecord(NamedTuple):
     sequences: Sequences | None = None
     canonical: str | None = None
 
-    def with_place(self, raw: RawRecord) -> "ReadRecord":
-        """Return a copy whose error messages name the file and record number of *raw*."""
-        if self.error is None and self.unread is None:
-            return self
-        error, unread = (
-            message and f"{raw.source}, record {raw.number}: {message}"
-            for message in (self.error, self.unread)
-        )
-        return self._replace(error=error, unread=unread)
+    @property
+    def fate(self) -> Fate:
+        """What becomes of it before it is judged; `NEW` if it has to be."""
+        if self.error is not None:
+            return Fate.BAD
+        if self.unread is not None:
+            return Fate.UNREAD
+        return Fate.NEW if self.has_scope else Fate.NO_SCOPE
+
+    @property
+    def fields(self) -> list[str]:
+        """Those of "text", "key", "date" and "scope" that it has."""
+        is_there = {
+            "text": self.has_field, "key": self.has_key, "date": self.date is not None,
+            "scope": self.has_scope,
+        }  # fmt: skip
+        return [name for name, there in is_there.items() if there]
 
 
 class RecordReader:
@@ -126,13 +135,15 @@ class RecordReader:
         return _in_scope(read, self.scope, record, record.key or "", language)
 
     def _read_fields(self, records: Sequence[Record], reader: FieldReader) -> Iterator[ReadRecord]:
-        found = iter(reader.read([record.values for record in records if record.values]))
+        read = iter(reader.read([record.values for record in records if record.values]))
         for record in records:
-            yield self._read_page(record, next(found) if record.values else None)
+            found = next(read) if record.values else None
+            if isinstance(found, ValueError):
+                yield ReadRecord(error=shorten(str(found)))
+            else:
+                yield self._read_page(record, found)
 
-    def _read_page(self, record: Record, found: FieldRecord | ValueError | None) -> ReadRecord:
-        if isinstance(found, ValueError):
-            return ReadRecord(error=shorten(str(found)))
+    def _read_page(self, record: Record, found: FieldRecord | None) -> ReadRecord:
         page = found.record if found else PageRecord()
         # Unless somebody names another, it has a key of its own.
         key = record.key if self.format.fields.key or not found else page.key
@@ -142,7 +153,11 @@ class RecordReader:
         read = read._replace(canonical=_canonical(record, key or ""))
         if found and self.scope is not None:
             read = _in_scope(read, self.scope, record, page.key, None)
-        return read._replace(page=_within_item(read.page))
+        # No other item says all that this one says, unless it says the same.
+        if not page.item:
+            return read
+        said = blake2b(page.item, digest_size=8).hexdigest()
+        return read._replace(page=read.page._replace(scope=f"{read.page.scope} says {said}"))
 
 
 def _canonical(record: Record, url: str) -> str | None:
@@ -152,14 +167,6 @@ def _canonical(record: Record, url: str) -> str | None:
     if record.is_html and record.content and "://" in url:  # of a file, nothing is known
         return canonical_of(record.content, url)
     return None
-
-
-def _within_item(page: PageRecord) -> PageRecord:
-    """Return *page* in a scope of those items that say the same: no other one says all of it."""
-    if not page.item:
-        return page
-    said = blake2b(page.item, digest_size=8).hexdigest()
-    return page._replace(scope=f"{page.scope} says {said}")
 
 
 def _in_scope(

@@ -66,9 +66,6 @@ class Outcome:
         """Whether each record is kept, as 0 or 1."""
         return bytes(self.fates.translate(_IS_KEPT))
 
-    def count(self, fate: Fate) -> int:
-        return self.fates.count(fate)
-
     def key(self, number: int) -> str | None:
         key = self.keys[number]
         return from_utf8(key[1:]) if key else None
@@ -190,7 +187,13 @@ class RecordJudge:
             numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
             self._note_duplicate(decision.kind, number, decision.match, numbers)
         elif decision.kind is Kind.NEW:
-            self._keep(place, number, record)
+            self._texts.add(place)
+            self._numbers_of_texts.append(number)
+            if self._rule.is_short(record):
+                self.outcome.short += 1
+            elif self._index:
+                self._index.add(place)
+                self._numbers_of_index.append(number)
         return _FATES[decision.kind]
 
     def _note_duplicate(self, kind: Kind, number: int, match: Match, numbers: "array[int]") -> None:
@@ -198,18 +201,9 @@ class RecordJudge:
         self.outcome.originals.append(numbers[match.page])
         self.outcome.distances.append(0 if kind is Kind.EXACT else match.distance)
 
-    def _keep(self, place: int, number: int, record: PageRecord) -> None:
-        self._texts.add(place)
-        self._numbers_of_texts.append(number)
-        if self._rule.is_short(record):
-            self.outcome.short += 1
-        elif self._index:
-            self._index.add(place)
-            self._numbers_of_index.append(number)
 
-
-def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
-    """Write a line for each kept record that others repeat, by number; return how many there are.
+def write_clusters(file: BinaryIO, outcome: Outcome) -> None:
+    """Write a line for each kept record that others repeat, by number.
 
     Numbers count from 1, over all inputs. The duplicates are in their order, each with its distance
     from the kept record (0 for an exact one).
@@ -228,7 +222,6 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
         ]
         line = {**_name(outcome, original), "duplicates": duplicates}
         file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    return len(members)
 
 
 def _name(outcome: Outcome, number: int) -> dict[str, object]:

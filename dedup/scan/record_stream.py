@@ -38,10 +38,10 @@ def all_records(
     if not reader.format.has_html:
         workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
     raws = islice(reader.format.raw_records(), number, None)
-    with pool_for(reader, workers, has_html=reader.format.has_html) as pool:
-        for pairs in read_raws(raws, pool, workers, has_html=reader.format.has_html):
+    with pool_for(reader, workers) as pool:
+        for pairs in read_raws(reader, raws, pool, workers):
             records = [
-                read.with_place(raw)._replace(sequences=read.sequences and thin(read.sequences))
+                _placed(read, raw)._replace(sequences=read.sequences and thin(read.sequences))
                 for raw, read in pairs
             ]
             if saved:
@@ -52,12 +52,22 @@ def all_records(
         saved.end(number)
 
 
+def _placed(read: ReadRecord, raw: RawRecord) -> ReadRecord:
+    """Return what was *read* of *raw*: messages say where that is."""
+    if read.error is None and read.unread is None:
+        return read
+    where = f"{raw.source}, record {raw.number}: "
+    error, unread = (message and where + message for message in (read.error, read.unread))
+    return read._replace(error=error, unread=unread)
+
+
 @contextmanager
-def pool_for(reader: RecordReader, workers: int, *, has_html: bool) -> Iterator[Pool]:
+def pool_for(reader: RecordReader, workers: int) -> Iterator[Pool]:
     """Yield a pool that is started: of so many processes, or of none for texts if one is enough.
 
     HTML is always read in other processes, which may crash, hang or be killed.
     """
+    has_html = reader.format.has_html
     if workers == 1 and not has_html:
         pool: Pool = InlinePool(reader)
     else:
@@ -71,11 +81,7 @@ def pool_for(reader: RecordReader, workers: int, *, has_html: bool) -> Iterator[
 
 
 def read_raws(
-    raws: Iterator[RawRecord],
-    pool: Pool,
-    workers: int,
-    *,
-    has_html: bool,
+    reader: RecordReader, raws: Iterator[RawRecord], pool: Pool, workers: int
 ) -> Iterator[list[tuple[RawRecord, ReadRecord]]]:
     """Yield the records of *raws* with what was read of them, in order, while others are read.
 
@@ -83,7 +89,7 @@ def read_raws(
     """
     under_way: deque[tuple[list[RawRecord], Future[list[ReadRecord]]]] = deque()
     tasks = 1 if isinstance(pool, InlinePool) else _TASKS_UNDER_WAY * workers
-    batches = _batches(raws, 1 if has_html else _RECORDS_OF_A_TASK)
+    batches = _batches(raws, 1 if reader.format.has_html else _RECORDS_OF_A_TASK)
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]

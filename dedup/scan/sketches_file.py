@@ -115,12 +115,8 @@ class SketchesFile:
 
 def _describe(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
     yield from differences(stored, own, sorted({*stored, *own} - {"inputs"}))
-    there, here = ({path: state for path, *state in of["inputs"]} for of in (stored, own))
-    if list(there) != list(here):
-        yield "the inputs are others, or in another order"
-    elif changed := [path for path in here if here[path] != there[path]]:
-        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        yield f"{changed[0]}{more} changed since"
+    if stored["inputs"] != own["inputs"]:
+        yield "the inputs changed since, are others, or in another order"
 
 
 def _values(number: int, record: ReadRecord) -> dict[str, Any]:

@@ -1,25 +1,39 @@
 """Rows of a DataFrame -> which of them are kept, and what the others repeat; or their records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import BinaryType, MapType, StringType, StructType
 
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
-from dedup.record import PageRecord
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
+from dedup.preference import CRITERIA, first, newest
+from dedup.record_field import MadeWith
+from dedup.records import Fields
+from dedup.records.base import check_column, columns_of
+from dedup.records.parquet import Parquet
 from dedup.rule import Kind, Rule
-from dedup.spark.arguments import Columns, column, method_of, reader_of
+from dedup.scan.reader import RecordReader
+from dedup.scopes import Scope
 from dedup.spark.components import cut
-from dedup.spark.judge import judge
-from dedup.spark.reading import READ
+from dedup.spark.reading import RowReader, column, judge_read
 from dedup.spark.session import clear_errors
+from dedup.units import SECONDS_OF_A_DAY
 
 RESULT = ("kept", "original", "distance", "verdict")
 _ROW = "__dedup_row"
 _HASH = "__dedup_hash"
+_TYPES = {
+    "text": (StringType,),
+    "html": (StringType, BinaryType),
+    "record": (StringType, StructType, MapType),
+}
 
 
 def deduplicate(
@@ -53,7 +67,8 @@ def deduplicate(
 
     Exactly one of *text*, *html* and *record* names the column of what is compared: main texts,
     pages of HTML, or records that `sketches` or a crawl has made. *key*, *date* (for *keep* newest)
-    and *canonical* name others, the first that of URLs. The other arguments are those of ``dedup
+    and *canonical* name others, the first that of URLs, the last by default the one of its name, if
+    there is one. The other arguments are those of ``dedup
     scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for, *method* a
     dictionary, as in DEDUP_METHOD.
     *page_timeout*: the seconds after which a page of HTML is given up.
@@ -63,41 +78,39 @@ def deduplicate(
     Raises ValueError or TypeError for arguments that make no sense, and SparkError if the
     executors cannot do the work.
     """
-    columns = Columns(text, html, record, key, date, canonical, order_by)
-    columns.check(df)
+    contents = {"text": text, "html": html, "record": record}
+    reader = _reader_of(
+        df, contents, method, secret, extractor, scope, keep, page_timeout, key, date, canonical
+    )
+    by = [order_by] if isinstance(order_by, str) else list(order_by or ())
+    for name in by:
+        check_column(name, df.columns, "order_by: the DataFrame")
     if taken := [name for name in df.columns if name in RESULT]:
         raise ValueError(f"the DataFrame has columns of the result already: {', '.join(taken)}")
-    chosen = method_of(method, secret)
-    reader = reader_of(columns, chosen, extractor, scope, keep, page_timeout)
     rule = Rule(min_tokens, NORMAL if evidence else None)
-    own_order = {f"__dedup_order{place}": name for place, name in enumerate(columns.order)}
-    content_hash = F.xxhash64(column(columns.content)) if record is None else F.lit(0)
+    own_order = {f"__dedup_order{place}": name for place, name in enumerate(by)}
+    content = reader.reader.format.fields.content
+    content_hash = F.xxhash64(column(content)) if record is None else F.lit(0)
     with clear_errors():
         numbered = cut(df.withColumn(_ROW, F.monotonically_increasing_id()))
         wanted = numbered.select(
-            F.col(_ROW).alias("row"),
+            F.col(_ROW),
             *(column(name).alias(own) for own, name in own_order.items()),
             content_hash.alias(_HASH),
-            *columns.parts(df.columns if reader.needs_item else ()),
+            *map(column, reader.columns),
         )
-        read = cut(reader.read(wanted, ["row", *own_order, _HASH]))
+        read = cut(reader.read(wanted, [_ROW, *own_order, _HASH]).withColumnRenamed(_ROW, "row"))
         order = ["rank", *own_order, "key", "digest", "evidence", _HASH, "row"]
-        records = read.where(F.col("state") == READ).select(
-            *dict.fromkeys([*order, *PageRecord._fields])
-        )
-        verdicts = judge(records, chosen, rule, order, has_pages=reader.reader.has_pages)
-        originals = read.select(
-            F.col("row").alias("original"), F.col("key").alias("key_of_original")
-        )
-        found = verdicts.join(originals, "original", "left")
-        results = cut(read.select("row", "state").join(found, "row", "left"))
-        verdict = F.coalesce("verdict", "state")
+        judged = judge_read(read, reader.reader, rule, order)
+        keys = read.select(F.col("row").alias("original"), F.col("key").alias("key_of_original"))
+        found = judged.select("row", "verdict", "original", "distance")
+        results = cut(found.join(keys, "original", "left"))
         return numbered.join(results, F.col(_ROW) == F.col("row")).select(
             *(column(name) for name in df.columns),
-            (~verdict.isin(Kind.EXACT.value, Kind.NEAR.value)).alias("kept"),
+            (~F.col("verdict").isin(Kind.EXACT.value, Kind.NEAR.value)).alias("kept"),
             F.col("key_of_original").alias("original"),
             F.col("distance").alias("distance"),
-            verdict.alias("verdict"),
+            F.col("verdict").alias("verdict"),
         )
 
 
@@ -124,12 +137,96 @@ def sketches(
 
     Raises ValueError or TypeError for arguments that make no sense.
     """
-    columns = Columns(text, html, key=key)
-    columns.check(df)
-    others = [name for name in df.columns if name != columns.content]
+    contents = {"text": text, "html": html}
+    reader = _reader_of(df, contents, method, secret, extractor, scope, "first", page_timeout, key)
+    others = [name for name in df.columns if name != reader.reader.format.fields.content]
     if field in others:
         raise ValueError(f"the DataFrame has a column {field!r} already")
-    chosen = method_of(method, secret)
-    reader = reader_of(columns, chosen, extractor, scope, page_timeout=page_timeout)
-    parts = columns.parts(df.columns if reader.needs_item else ())
-    return reader.sketch(df.select(*(column(name) for name in others), *parts), others, field)
+    return reader.sketch(df, others, field)
+
+
+def _reader_of(
+    df: DataFrame,
+    contents: Mapping[str, str | None],
+    method: Any,
+    secret: str | None,
+    extractor: str | Extractor,
+    scope: Any,
+    keep: Any,
+    page_timeout: float,
+    key: str | None,
+    date: str | None = None,
+    canonical: str | None = None,
+) -> RowReader:
+    """Return the reader of the rows of *df*; raises ValueError for what does not go together.
+
+    *contents*: the names of the columns of each kind of content, of which there must be one.
+    """
+    with _naming("method"):
+        chosen = method if isinstance(method, Method) else MethodChoice.of(method).method()
+    chosen = with_keyed_hashing(chosen, KeyedHashing(secret)) if secret else chosen
+    with _naming("scope"):
+        where = None if scope is None else Scope.of(scope)
+    with _naming("keep"):
+        preference = load_preference(CRITERIA, keep)
+    with _naming("extractor"):
+        extract: Extractor = load_extractor(extractor)
+    named = {kind: name for kind, name in contents.items() if name is not None}
+    if len(named) != 1:
+        got = " and ".join(named) or "none of them"
+        raise ValueError(f"exactly one of text, html and record must name a column, got {got}")
+    [(kind, content)] = named.items()
+    # Records have keys of their own unless another column is named.
+    own_key = None if kind == "record" and key == "url" else key or ""
+    checks = (
+        (not preference, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
+        (first in preference.criteria[:-1], "keep: after first, nothing is left to decide"),
+        (newest in preference.criteria and not date, "keep newest needs date, a column"),
+        (
+            kind == "record" and where is not None and where.needs_language,
+            "a scope of languages is for text and html: no record has one",
+        ),
+        (
+            kind != "record" and where is not None and where.needs_url and not key,
+            "a scope of URLs needs key, a column",
+        ),
+        (
+            not 1 <= page_timeout <= SECONDS_OF_A_DAY,
+            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}",
+        ),
+    )
+    for is_wrong, problem in checks:
+        if is_wrong:
+            raise ValueError(problem)
+    for what, name in {kind: content, "key": own_key, "date": date, "canonical": canonical}.items():
+        if name:
+            check_column(name, df.columns, f"{what}: the DataFrame")
+    if not isinstance(type_ := df.schema[content].dataType, _TYPES[kind]):
+        raise ValueError(f"{kind}: the column {content!r} is {type_.simpleString():.60}")
+    fields = Fields(
+        content, kind == "html", own_key, date,
+        is_object=kind == "record", with_all=where is not None and where.needs_item,
+        canonical=canonical,
+    )  # fmt: skip
+    made_with = MadeWith.of(
+        chosen,
+        {
+            "extractor": name_of(extractor, extract),
+            "item_field": contents["text"],
+            "scope": "crawl" if where is None else where.name,
+        },
+    )
+    reader = RecordReader(
+        Parquet([], fields), chosen, extract, where, page_timeout=page_timeout, with_sequences=False
+    )
+    columns = columns_of(fields, df.columns, "the DataFrame")
+    return RowReader(reader, columns, preference, made_with)
+
+
+@contextmanager
+def _naming(argument: str) -> Iterator[None]:
+    """Name *argument* in messages of errors."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{argument} {error}") from error

@@ -10,19 +10,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedup.evidence import Objection, Weakness
-from dedup.record import PageRecord
-from dedup.records import Fields, Format, RecordError, format_of_name
+from dedup.preference import Preference
+from dedup.records import Format, RecordError, format_of_name
 from dedup.records.base import columns_of
 from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.deciding import FieldsSeen
+from dedup.scan.deciding import check_fields
 from dedup.scan.reader import RecordReader
-from dedup.spark.arguments import column, parts_of
 from dedup.spark.components import cut
-from dedup.spark.judge import Batches, judge
-from dedup.spark.reading import BAD, READ, UNREAD, WITHOUT_SCOPE, RowReader, Rows
+from dedup.spark.judge import Batches
+from dedup.spark.reading import (
+    BAD,
+    READ,
+    UNREAD,
+    WITHOUT_SCOPE,
+    RowReader,
+    column,
+    judge_read,
+)
 from dedup.spark.session import clear_errors
 
 _NUMBER = "__dedup_number"
@@ -89,15 +95,11 @@ def _kind_of(file: str) -> type[Format] | None:
         return None
 
 
-def format_for(kind: type[Format], fields: Fields) -> Format:
-    """Return what parses rows of files of this *kind*."""
-    return JsonLines([], fields) if kind is JsonLines else Rows(fields)
-
-
 def scan_files(
     session: SparkSession,
     inputs: Inputs,
-    reader: RowReader,
+    reader: RecordReader,
+    keep: Preference,
     rule: Rule,
     output: str,
     clusters: str | None = None,
@@ -118,18 +120,14 @@ def scan_files(
         rows = _number_rows(session, cut(_read_files(session, inputs)))
         beside = [_NUMBER, *_FROM]
         data = [name for name in rows.columns if name not in beside]
-        wanted: Sequence[Any] = data
+        names = data
         if inputs.kind is Parquet:
-            names = columns_of(reader.reader.format.fields, data, inputs.named[0])
-            wanted = parts_of(names, data if reader.needs_item else ())
-        read = cut(reader.read(rows.select(*beside, *wanted), beside))
+            names = columns_of(reader.format.fields, data, inputs.named[0])
+        wanted = rows.select(*beside, *map(column, names))
+        read = cut(RowReader(reader, names, keep).read(wanted, beside))
         read = read.withColumnRenamed(_NUMBER, "row")
-        first_bad = _check_records(read, inputs, reader.reader, skip_bad=skip_bad)
-        records = read.where(F.col("state") == READ).select("row", "rank", *PageRecord._fields)
-        method, has_pages = reader.reader.method, reader.reader.has_pages
-        verdicts = judge(records, method, rule, ["rank", "row"], has_pages=has_pages)
-        judged = read.join(verdicts, "row", "left")
-        judged = cut(judged.withColumn("verdict", F.coalesce("verdict", "state")))
+        first_bad = _check_records(read, inputs, reader, skip_bad=skip_bad)
+        judged = cut(judge_read(read, reader, rule, ["rank", "row"]))
         left_out = judged.where(F.col("verdict").isin(*_DROPPED, BAD))
         kept = rows.join(left_out.select(F.col("row").alias(_NUMBER)), _NUMBER, "left_anti")
         in_order = kept.repartitionByRange(_NUMBER).sortWithinPartitions(_NUMBER)
@@ -216,19 +214,16 @@ def _check_records(
 ) -> str | None:
     """Return what is wrong with the first bad record; raises RecordError as a scan does."""
     is_bad = F.col("state") == BAD
-    names = ("text", "key", "date")
     [row] = read.agg(
         F.count_if(is_bad).alias("bad"),
         F.count_if(~is_bad).alias("records"),
-        F.count_if(F.col("state") == READ).alias("scope"),
-        *(F.count_if(~is_bad & F.col(f"has_{name}")).alias(name) for name in names),
+        F.flatten(F.collect_set(F.when(~is_bad, F.col("fields")))).alias("fields"),
     ).collect()
     first_bad = _first_message(read, BAD) if row.bad else None
     if first_bad and not skip_bad:
         raise RecordError(first_bad)
     if row.records or not row.bad:
-        seen = [name for name in (*names, "scope") if row[name]]
-        FieldsSeen(reader, inputs.files, row.records, seen).check()
+        check_fields(reader, inputs.files, row.records, row.fields)
     return first_bad
 
 
@@ -241,30 +236,28 @@ def _first_message(read: DataFrame, state: str) -> str | None:
 
 
 def _figures(judged: DataFrame, rule: Rule) -> dict[str, Any]:
+    verdict, is_read = F.col("verdict"), F.col("state") == READ
     is_short = F.col("sketch").isNull() | (F.col("tokens") < (rule.min_tokens or SHORT))
-    is_new = F.col("verdict") == Kind.NEW.value
-    kinds = (*_DROPPED, Kind.SKIPPED.value, BAD, UNREAD, WITHOUT_SCOPE)
-    [row] = judged.agg(
-        F.count("*").alias("records"),
-        F.count_if(is_new & is_short).alias("short"),
-        F.count_if((F.col("state") == READ) & F.col("evidence").isNotNull()).alias("evidence"),
-        F.count_distinct("original").alias("clusters"),
-        *(F.count_if(F.col("verdict") == kind).alias(kind) for kind in kinds),
-        *(F.count_if(F.col("weakness") == str(what)).alias(str(what)) for what in Weakness),
-        *(F.count_if(F.col("objection") == str(what)).alias(str(what)) for what in Objection),
-    ).collect()
-    exact, near, empty, bad, unread, without = (row[kind] for kind in kinds)
-    return {
-        "records": row.records, "kept": row.records - exact - near - bad,
-        "exact_duplicates": exact, "near_duplicates": near, "clusters": row.clusters,
-        "kept_empty": empty, "kept_short": row.short, "kept_unread": unread,
-        "kept_without_scope": without, "with_evidence": row.evidence,
-        "kept_by_evidence": {str(what): row[str(what)] for what in Objection if row[str(what)]},
-        "lost_text": None,
-        "weak": {str(what): row[str(what)] for what in Weakness if row[str(what)]},
-        "bad": bad, "links_left_out": 0,
-        "first_unread": _first_message(judged, UNREAD) if unread else None,
-    }  # fmt: skip
+    counts = {
+        "records": F.count("*"),
+        "kept": F.count_if(~verdict.isin(*_DROPPED, BAD)),
+        "exact_duplicates": F.count_if(verdict == Kind.EXACT.value),
+        "near_duplicates": F.count_if(verdict == Kind.NEAR.value),
+        "clusters": F.count_distinct("original"),
+        "kept_empty": F.count_if(verdict == Kind.SKIPPED.value),
+        "kept_short": F.count_if((verdict == Kind.NEW.value) & is_short),
+        "kept_unread": F.count_if(verdict == UNREAD),
+        "kept_without_scope": F.count_if(verdict == WITHOUT_SCOPE),
+        "with_evidence": F.count_if(is_read & F.col("evidence").isNotNull()),
+        "bad": F.count_if(verdict == BAD),
+    }
+    [row] = judged.agg(*(count.alias(name) for name, count in counts.items())).collect()
+    figures: dict[str, Any] = {**row.asDict(), "lost_text": None}
+    for name, what in (("kept_by_evidence", "objection"), ("weak", "weakness")):
+        rows = judged.where(F.col(what).isNotNull()).groupBy(what).count().collect()
+        figures[name] = dict(sorted(map(tuple, rows)))
+    figures["first_unread"] = _first_message(judged, UNREAD) if row.kept_unread else None
+    return figures
 
 
 def _write(inputs: Inputs, output: str, kept: DataFrame) -> None:
@@ -285,7 +278,7 @@ def _items_of_lines(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def _write_clusters(judged: DataFrame, folder: str) -> None:
     """Write a line for each kept record that others repeat, as `write_clusters` of a scan does."""
-    key = F.when(F.col("has_key"), F.col("key"))
+    key = F.when(F.array_contains("fields", "key"), F.col("key"))
     named = [(F.col("row") + 1).alias("number"), key.alias("key")]
     is_exact = (F.col("verdict") == Kind.EXACT.value).alias("exact")
     members = F.sort_array(F.collect_list(F.struct(*named, "distance", is_exact)))

@@ -3,39 +3,38 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
-from typing import Any, BinaryIO, NoReturn
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from dedup.evidence import Evidence
 from dedup.preference import Preference
-from dedup.record_field import MadeWith, to_field
-from dedup.records import Fields, Format, RawRecord, Record
-from dedup.records.base import record_of
+from dedup.record import PageRecord
+from dedup.record_field import MadeWith, to_field, writable
+from dedup.records import RawRecord
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
+from dedup.rule import Rule
 from dedup.scan.deciding import rank_of
 from dedup.scan.reader import ReadRecord, RecordReader
+from dedup.scan.record_judge import Fate
 from dedup.scan.record_stream import pool_for, read_raws
-from dedup.spark.judge import Batches, slices
-
-PARTS = (
-    "__dedup_content", "__dedup_key", "__dedup_date", "__dedup_canonical", "__dedup_item",
-)  # fmt: skip
-"""The names of the columns that are read of each row, where they are there."""
+from dedup.spark.judge import Batches, judge, slices
 
 READ = "read"
 BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"
 """What becomes of rows that cannot be judged; they are kept."""
+_STATES = {
+    Fate.NEW: READ, Fate.BAD: BAD, Fate.UNREAD: UNREAD, Fate.NO_SCOPE: WITHOUT_SCOPE,
+}  # fmt: skip
 
 _ROWS_AT_ONCE = 256
 _READ = pa.schema([
     ("state", pa.string()), ("message", pa.string()),
-    ("has_text", pa.bool_()), ("has_key", pa.bool_()), ("has_date", pa.bool_()),
-    ("has_canonical", pa.bool_()), ("weakness", pa.string()), ("rank", pa.binary()),
+    ("fields", pa.list_(pa.string())), ("weakness", pa.string()), ("rank", pa.binary()),
     ("key", pa.string()), ("scope", pa.string()), ("tokens", pa.int64()),
     ("digest", pa.binary()), ("sketch", pa.binary()), ("evidence", pa.binary()),
     ("is_binary", pa.bool_()), ("item", pa.binary()),
@@ -48,40 +47,17 @@ _FIELD = pa.struct({
 })  # fmt: skip
 
 
-class Rows(Format):
-    """The rows of a DataFrame as records; Spark itself reads and writes them."""
-
-    name = "dataframe"
-
-    def __init__(self, fields: Fields) -> None:
-        super().__init__((), fields)
-
-    def raw_records(self) -> Iterator[RawRecord]:
-        raise NotImplementedError("Spark reads rows")
-
-    def parse(self, data: tuple[Any, ...]) -> Record:
-        content, key, date, canonical, item = data
-        return record_of(content, key, date, self.fields, item or MappingProxyType({}), canonical)
-
-    def write(self, file: BinaryIO, path: object, keep: Sequence[int]) -> NoReturn:
-        raise NotImplementedError("Spark writes rows")
-
-
 @dataclass(frozen=True)
 class RowReader:
     """Reads rows in the executors: texts in their Python, HTML in a process that may be lost.
 
-    The rows have `PARTS` where the format is `Rows`, else the column *value* with a line of JSON.
+    It reads these *columns* of them; of JSON lines, that is one with a line.
     """
 
     reader: RecordReader
+    columns: Sequence[str]
     preference: Preference
     made_with: MadeWith | None = None
-
-    @property
-    def needs_item(self) -> bool:
-        """Whether all columns of a row count, since they tell its scope."""
-        return self.reader.format.fields.with_all
 
     def read(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """Return the columns *names* of *rows*, and what was read, `_READ`."""
@@ -99,14 +75,12 @@ class RowReader:
         schema: pa.Schema,
         values_of: Callable[[ReadRecord], tuple[Any, ...]],
     ) -> DataFrame:
-        format_, reader = self.reader.format, self.reader
-        raws_of = _lines if isinstance(format_, JsonLines) else _values_of_parts
+        reader = self.reader
 
         def read(batches: Batches) -> Iterator[pa.RecordBatch]:
-            with pool_for(reader, 1, has_html=format_.has_html) as pool:
+            with pool_for(reader, 1) as pool:
                 for part in slices(batches, _ROWS_AT_ONCE):
-                    raws, has_html = raws_of(part), format_.has_html
-                    pairs = read_raws(raws, pool, 1, has_html=has_html)
+                    pairs = read_raws(reader, self._raws(part), pool, 1)
                     records = [values_of(read) for _, read in chain.from_iterable(pairs)]
                     columns = zip(zip(*records, strict=True), schema.types, strict=True)
                     arrays = [part[name] for name in names]
@@ -116,15 +90,27 @@ class RowReader:
         before = [rows.schema[name] for name in names]
         return rows.mapInArrow(read, StructType([*before, *from_arrow_schema(schema).fields]))
 
+    def _raws(self, part: pa.RecordBatch) -> Iterator[RawRecord]:
+        content = self.reader.format.fields.content
+        if isinstance(self.reader.format, JsonLines):
+            for line in part[self.columns[0]].to_pylist():
+                error = TOO_LONG if len(line) >= LONGEST_LINE else None
+                yield RawRecord("", 0, len(line), line + b"\n", error)
+            return
+        columns = [_values(part[name], b"" if name == content else None) for name in self.columns]
+        for row in zip(*columns, strict=True):
+            values = dict(zip(self.columns, row, strict=True))
+            size = len(values[content]) if isinstance(values[content], str | bytes) else 0
+            yield RawRecord("", 0, size, values)
+
     def _row(self, read: ReadRecord) -> tuple[Any, ...]:
-        page, state = read.page, _state(read)
+        page, state = read.page, _STATES[read.fate]
         message = read.error if state == BAD else read.unread
         seen = page.evidence if state == READ else None
         weakness = Evidence.from_bytes(seen).weakness if seen else None
         return (
-            state, _characters(message), read.has_field, read.has_key, read.date is not None,
-            read.canonical is not None, weakness and str(weakness), self._rank(read),
-            _characters(page.key), _characters(page.scope), *page[2:],
+            state, message and writable(message), read.fields, weakness and str(weakness),
+            self._rank(read), writable(page.key), writable(page.scope), *page[2:],
         )  # fmt: skip
 
     def _rank(self, read: ReadRecord) -> bytes:
@@ -135,40 +121,8 @@ class RowReader:
 
     def _field(self, read: ReadRecord) -> dict[str, Any] | None:
         assert self.made_with is not None
-        return None if _state(read) in (BAD, UNREAD) else to_field(read.page, self.made_with)
-
-
-def _state(read: ReadRecord) -> str:
-    if read.error is not None:
-        return BAD
-    if read.unread is not None:
-        return UNREAD
-    return READ if read.has_scope else WITHOUT_SCOPE
-
-
-def _characters(text: str | None) -> str | None:
-    """Return *text* with what is no character, but half of one, as an escape of its own."""
-    return text and text.encode("utf-8", "backslashreplace").decode()
-
-
-def _lines(part: pa.RecordBatch) -> Iterator[RawRecord]:
-    for line in part["value"].to_pylist():
-        if len(line) >= LONGEST_LINE:
-            yield RawRecord("", 0, 0, None, TOO_LONG)
-        else:
-            yield RawRecord("", 0, len(line), line + b"\n")
-
-
-def _values_of_parts(part: pa.RecordBatch) -> Iterator[RawRecord]:
-    nothing = [None] * len(part)
-    columns = (
-        _values(part[name], b"" if name == PARTS[0] else None)
-        if name in part.schema.names
-        else nothing
-        for name in PARTS
-    )
-    for row in zip(*columns, strict=True):
-        yield RawRecord("", 0, len(row[0]) if isinstance(row[0], str | bytes) else 0, row)
+        is_read = read.fate not in (Fate.BAD, Fate.UNREAD)
+        return to_field(read.page, self.made_with) if is_read else None
 
 
 def _values(column: pa.Array, otherwise: bytes | None) -> list[Any]:
@@ -176,14 +130,30 @@ def _values(column: pa.Array, otherwise: bytes | None) -> list[Any]:
 
     Spark has such strings: it checks neither what it casts nor what it reads.
     """
+
+    def value_of(scalar: pa.Scalar) -> Any:
+        try:
+            return scalar.as_py()
+        except UnicodeDecodeError:
+            return otherwise
+
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except UnicodeDecodeError:
-        return [_value(value, otherwise) for value in column]
+        return list(map(value_of, column))
 
 
-def _value(value: pa.Scalar, otherwise: bytes | None) -> Any:
-    try:
-        return value.as_py()
-    except UnicodeDecodeError:
-        return otherwise
+def judge_read(
+    read: DataFrame, reader: RecordReader, rule: Rule, order: Sequence[str]
+) -> DataFrame:
+    """Return what was *read*, with what `judge` says of it, or else the state as its verdict."""
+    records = read.where(F.col("state") == READ)
+    records = records.select(*dict.fromkeys([*order, *PageRecord._fields]))
+    verdicts = judge(records, reader.method, rule, order, has_pages=reader.has_pages)
+    judged = read.join(verdicts, "row", "left")
+    return judged.withColumn("verdict", F.coalesce("verdict", "state"))
+
+
+def column(name: str) -> Column:
+    """Return the column of exactly this *name*, which may have dots in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
