@@ -81,11 +81,6 @@ class Fingerprints:
             return rows.tolist()  # type: ignore[no-any-return]
         return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in rows]
 
-    def equal(self, rows: Array, row: Any) -> Array:
-        """Return which of *rows* are equal to *row*."""
-        equal: Array = rows == row
-        return equal if self.words == 1 else np.all(equal, axis=1)
-
     def distances(self, rows: Array, others: Array) -> Array:
         """Return the Hamming distances, row by row, or of every row to a single one."""
         differing = np.bitwise_count(rows ^ others)

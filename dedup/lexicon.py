@@ -3,8 +3,7 @@
 import gzip
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -14,7 +13,6 @@ from typing import Any
 import xxhash
 
 from dedup.atomic_file import replacing
-from dedup.text import Document
 
 FORMAT = "scrapy-dedup lexicon 1"
 AT_LEAST = 2
@@ -155,16 +153,6 @@ def _once_each(compute: Callable[[Any], float], values: Collection[Any]) -> list
 
 
 _BUILT_IN = {"general": _general, "jieba": _jieba}
-
-
-def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
-    """Return the number of *documents*, and how many of them contain each token."""
-    counts: Counter[str] = Counter()
-    number = 0
-    for document in documents:
-        counts.update(set(document.tokens))
-        number += 1
-    return number, counts
 
 
 def write_lexicon(path: Path, documents: int, counts: Mapping[str, int]) -> str:

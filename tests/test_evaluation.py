@@ -12,7 +12,7 @@ from dedup.evaluation import Collection, compare, evaluate, read_collection, swe
 from dedup.evidence import NORMAL, Evidence
 from dedup.methods import METHODS, SimHash
 from dedup.methods.containment import Containment
-from dedup.methods.exact import Exact
+from dedup.methods.digests import Exact
 from dedup.methods.verified import Verified
 from dedup.records import RecordError
 

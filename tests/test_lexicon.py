@@ -6,9 +6,8 @@ from contextlib import suppress
 import pytest
 from cases import each
 
-from dedup.lexicon import Lexicon, count_terms, digest_of, load_lexicon, write_lexicon
+from dedup.lexicon import Lexicon, digest_of, load_lexicon, write_lexicon
 from dedup.methods.i_match import IMatch
-from dedup.text import Document
 
 BUILT_IN = ["general", "jieba"]
 COUNTS = {"the": 90, "ferry": 10, "北京": 2, "once": 1}
@@ -127,11 +126,6 @@ def test_the_jieba_lexicon_has_the_idf_of_jieba():
     assert error < 1e-12
     assert lexicon.idf("不存在的词") == pytest.approx(expected.median_idf, abs=1e-12)
     assert lexicon.idf("不存在的词") == pytest.approx(11.9547675029)
-
-
-def test_a_term_is_counted_once_a_document():
-    documents = map(Document, ["a rose is a rose", "a ferry", "", "a rose"])
-    assert count_terms(documents) == (4, {"a": 3, "rose": 2, "is": 1, "ferry": 1})
 
 
 def test_rare_terms_are_left_out(tmp_path):

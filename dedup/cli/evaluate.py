@@ -1,6 +1,7 @@
 """``dedup evaluate``: score methods on labelled pages, or find the threshold that suits yours."""
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from dedup.cli.options import (
 from dedup.cli.terminal import diff, new_table, print_json, progress, show, show_heading
 from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
 from dedup.evidence import DEMANDS
-from dedup.lexicon import AT_LEAST, count_terms, write_lexicon
+from dedup.lexicon import AT_LEAST, write_lexicon
 from dedup.methods import METHODS
 from dedup.records.lines import read_records
 from dedup.rule import SHORT
@@ -160,19 +161,14 @@ def _show_errors(collection: Collection, result: Evaluation, count: int) -> None
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
-    without_text = 0
+    number = without_text = 0
+    counts: Counter[str] = Counter()
     with progress("documents", None) as advance:
-
-        def documents() -> Iterator[Document]:
-            nonlocal without_text
-            for text in _texts(inputs, text_field):
-                advance()
-                if text:
-                    yield Document.from_main_text(text)
-                else:
-                    without_text += 1
-
-        number, counts = count_terms(documents())
+        for text in _texts(inputs, text_field):
+            advance()
+            number += bool(text)
+            without_text += not text
+            counts.update(set(Document.from_main_text(text or "").tokens))
     digest = write_lexicon(output, number, counts)
     words = sum(count >= AT_LEAST for count in counts.values())
     name = printable(str(output))

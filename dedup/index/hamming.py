@@ -310,7 +310,7 @@ class HammingIndex(Index):
         """Return all places of a fingerprint, in the tables and then in the tail."""
         row = self._prints.row(fingerprint)
         first = self._first_scanned
-        of_tail = first + np.flatnonzero(self._prints.equal(self._rows[first : self._used], row))
+        of_tail, _ = self._scan(first, row, 0)
         if not self._tables:
             return of_tail
         _, places = self._equal(self._tables[0], self._prints.array([fingerprint]))

@@ -3,17 +3,15 @@
 from dedup.methods.base import Method
 from dedup.methods.combined import Combined
 from dedup.methods.containment import Containment
-from dedup.methods.exact import Exact
-from dedup.methods.feature_code import FeatureCode
+from dedup.methods.digests import Exact
 from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.i_match import IMatch
 from dedup.methods.keywords import Keywords
-from dedup.methods.long_sentences import LongSentences
 from dedup.methods.minhash import MinHash
 from dedup.methods.segments import Segments
+from dedup.methods.sentences import FeatureCode, LongSentences
 from dedup.methods.shingling import Shingling
-from dedup.methods.simhash import RandomProjection, SimHash, SimHashBigrams
-from dedup.methods.simhash_keywords import SimHashKeywords
+from dedup.methods.simhash import RandomProjection, SimHash, SimHashBigrams, SimHashKeywords
 from dedup.methods.spotsigs import SpotSigs
 from dedup.methods.text_profile import TextProfile
 from dedup.methods.verified import Verified

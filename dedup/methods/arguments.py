@@ -3,23 +3,37 @@
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 
-def whole(default: int, least: int, most: int | None = None) -> Any:
-    """Return the field of an integer from *least* to *most*."""
-    return field(default=default, metadata={"check": partial(check_whole, least=least, most=most)})
+def whole(default: int, least: int, most: int | str | None = None) -> Any:
+    """Return the field of an integer from *least* to *most*, which may name another field."""
+
+    def check(method: Any, name: str, value: Any) -> None:
+        check_whole(name, value, least, getattr(method, most) if isinstance(most, str) else most)
+
+    return field(default=default, metadata={"check": check})
 
 
 def share(default: float) -> Any:
     """Return the field of a number from 0 to 1."""
-    return field(default=default, metadata={"check": _check_share})
+
+    def check(_method: Any, name: str, value: Any) -> None:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and 0 <= value <= 1):
+            raise ValueError(f"{name} must be from 0 to 1, got {value!r}")
+
+    return field(default=default, metadata={"check": check})
 
 
 def choice(default: str, choices: Collection[str]) -> Any:
     """Return the field of one of *choices*."""
-    return field(default=default, metadata={"check": partial(_check_choice, choices=choices)})
+
+    def check(_method: Any, name: str, value: Any) -> None:
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+    return field(default=default, metadata={"check": check})
 
 
 def fixed(value: Any) -> Any:
@@ -31,7 +45,7 @@ def check_fields(method: Any) -> None:
     """Raise ValueError, naming the argument, if a field of *method* has a value out of range."""
     for argument in getattr(method, "__dataclass_fields__", {}).values():
         if check := argument.metadata.get("check"):
-            check(argument.name, getattr(method, argument.name))
+            check(method, argument.name, getattr(method, argument.name))
 
 
 def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
@@ -50,14 +64,3 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
     if not is_whole or value < least or (most is not None and value > most):
         wanted = f"{least} or more" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
-
-
-def _check_share(name: str, value: Any) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and 0 <= value <= 1):
-        raise ValueError(f"{name} must be from 0 to 1, got {value!r}")
-
-
-def _check_choice(name: str, value: Any, choices: Collection[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+
+import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
@@ -11,13 +12,6 @@ from dedup.methods.base import Method, as_rows
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document
-
-
-class CombinedSketch(NamedTuple):
-    """The sketches of one page by both methods."""
-
-    supershingles: Array
-    projection: int
 
 
 @dataclass(eq=False)
@@ -57,8 +51,8 @@ class Combined(Method):
         )
         self._projection = RandomProjection(self.max_distance, bits=self.bits)
 
-    def sketch(self, document: Document) -> CombinedSketch | None:
-        """Return both sketches of *document*; ``None`` if it has no tokens.
+    def sketch(self, document: Document) -> bytes | None:
+        """Return both sketches of *document*, one after the other; ``None`` if it has no tokens.
 
         A text of fewer tokens than *width* has one shingle, as in `Shingling`.
         """
@@ -66,30 +60,22 @@ class Combined(Method):
         projection = self._projection.with_hashing(self.hashing).sketch(document)
         if supershingles is None or projection is None:
             return None
-        return CombinedSketch(supershingles, projection)
+        return self._shingling.to_bytes(supershingles) + self._projection.to_bytes(projection)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return self._shingling.weighted_features(document)
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
-        border = 8 * self.supershingles
-        as_rows(sketches, border + -(-self.bits // 8))
-        keys, counts, _ = self._shingling.keys_of_many([data[:border] for data in sketches])
+        as_rows(sketches, 8 * self.supershingles + -(-self.bits // 8))
+        keys, counts, _ = self._shingling.keys_of_many(self._parts(sketches)[0])
         return keys, counts, sketches
 
-    def distance(self, sketch: CombinedSketch, other: CombinedSketch) -> float:
-        unequal = self._shingling.distance(sketch.supershingles, other.supershingles)
-        if unequal > self.max_unequal:
-            return math.inf
-        return self._projection.distance(sketch.projection, other.projection)
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        supershingles, projections = zip(self._parts(payloads), self._parts(others), strict=True)
+        unequal = self._shingling.distances_of_pairs(*supershingles)
+        differing = self._projection.distances_of_pairs(*projections)
+        return np.where(unequal <= self.max_unequal, differing, math.inf)
 
-    def to_bytes(self, sketch: CombinedSketch) -> bytes:
-        return self._shingling.to_bytes(sketch.supershingles) + self._projection.to_bytes(
-            sketch.projection
-        )
-
-    def from_bytes(self, data: bytes) -> CombinedSketch:
+    def _parts(self, sketches: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
         border = 8 * self.supershingles
-        return CombinedSketch(
-            self._shingling.from_bytes(data[:border]), self._projection.from_bytes(data[border:])
-        )
+        return [data[:border] for data in sketches], [data[border:] for data in sketches]

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.methods.arguments import check_whole, share, whole
+from dedup.methods.arguments import share, whole
+from dedup.methods.base import ArrayMethod
 from dedup.methods.digests import join_numbers
 from dedup.methods.shingles import ShingleMethod
 from dedup.words import Words
@@ -17,7 +18,7 @@ _HASHES_A_KEY = 6
 
 
 @dataclass(eq=False)
-class Containment(ShingleMethod):
+class Containment(ShingleMethod, ArrayMethod):
     """Matches a page with a stored one that contains it: a part, a quoted text, an older version.
 
     The distance is the share of the page's shingles that the stored page lacks: 0 if all of the
@@ -52,11 +53,7 @@ class Containment(ShingleMethod):
     _: KW_ONLY
     width: int = whole(5, 1)
     hashes: int = whole(256, 1)
-    min_sample: int = 32
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole("min_sample", self.min_sample, 1, self.hashes)
+    min_sample: int = whole(32, 1, "hashes")
 
     def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> Iterator[Array]:
         """Yield the least hashes of each text, sorted, shape (n,), uint32."""

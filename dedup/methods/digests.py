@@ -9,6 +9,8 @@ import numpy as np
 from dedup.arrays import Array, lengths_of
 from dedup.methods.base import ArrayMethod, Method
 from dedup.methods.hashing import PLAIN, Hashing
+from dedup.text import Document
+from dedup.words import words_of
 
 
 class SingleDigestMethod(Method):
@@ -29,11 +31,23 @@ class SingleDigestMethod(Method):
     def distance(self, sketch: bytes, other: bytes) -> float:
         return 0 if sketch == other else 1
 
-    def to_bytes(self, sketch: bytes) -> bytes:
-        return sketch
 
-    def from_bytes(self, data: bytes) -> bytes:
-        return data
+class Exact(SingleDigestMethod):
+    """Matches pages whose normalised main texts are equal."""
+
+    name = "exact"
+    version = 2
+    # Pages whose main texts are equal are stored only if they show that they differ: of thousands
+    # with one menu for a main text, not all are looked at.
+    candidates_per_key = 256
+
+    def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
+        """Return the 128-bit digest of each text, or ``None`` if it has no tokens."""
+        counts = words_of(documents).counts.tolist()
+        return [
+            self.hashing.digest(document.text) if count else None
+            for document, count in zip(documents, counts, strict=True)
+        ]
 
 
 class DigestMethod(ArrayMethod):

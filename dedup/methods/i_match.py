@@ -9,18 +9,17 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import share, whole
-from dedup.methods.base import Method, as_rows
+from dedup.methods.base import ArrayMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
-Digests = tuple[int, ...]
 # Stands for the digest of a lexicon that has too few terms of the page.
 _MISSING = 0
 _RANGE = 1 << 32
 
 
 @dataclass(eq=False)
-class IMatch(Method):
+class IMatch(ArrayMethod):
     """Matches pages that have the same terms within a window of document frequencies.
 
     The terms whose normalised idf in *lexicon* is from *lowest* to *highest* are sorted, each once;
@@ -46,6 +45,7 @@ class IMatch(Method):
 
     name = "i-match"
     version = 2
+    dtype = "<u8"
     sweep = ("randomised", (0, 1, 2, 4, 6, 8, 10, 15, 20, 30, 40))
 
     _: KW_ONLY
@@ -63,20 +63,21 @@ class IMatch(Method):
         load_lexicon(self.lexicon)
         self.max_distance = self.randomised
 
-    def sketch(self, document: Document) -> Digests | None:
-        """Return the digest of each lexicon, the whole one first; 0 if it has too few terms.
+    def sketch(self, document: Document) -> Array | None:
+        """Return the digest of each lexicon, the whole one first, shape (1 + randomised,), uint64.
 
-        ``None`` if the whole lexicon has fewer than *min_terms* terms of *document*.
+        The digest of one that has too few terms is 0. ``None`` if the whole lexicon has.
         """
         terms = self.terms(document)
         if len(terms) < self.min_terms:
             return None
         masks = terms_in_lexicons(terms, self.randomised, self.dropped, self.hashing).tolist()
         lexicons = [terms, *(list(compress(terms, mask)) for mask in masks)]
-        return tuple(
+        digests = [
             self.hashing.part_digest("\x01".join(own)) if len(own) >= self.min_terms else _MISSING
             for own in lexicons
-        )
+        ]
+        return np.array(digests, np.uint64)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(self.terms(document), 1.0)
@@ -94,17 +95,12 @@ class IMatch(Method):
         keys = mix(digests ^ seeds(digests.shape[1]))[has_key]
         return keys, has_key.sum(axis=1), sketches
 
-    def distance(self, sketch: Digests, other: Digests) -> int:
-        pairs = list(zip(sketch, other, strict=True))
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        count = 1 + self.randomised
+        digests, theirs = (as_rows(side, 8 * count).view("<u8") for side in (payloads, others))
         # Two missing digests are equal, but are not enough for a match.
-        agree = any(left == right != _MISSING for left, right in pairs)
-        return sum(left != right for left, right in pairs) if agree else len(sketch)
-
-    def to_bytes(self, sketch: Digests) -> bytes:
-        return np.array(sketch, "<u8").tobytes()
-
-    def from_bytes(self, data: bytes) -> Digests:
-        return tuple(np.frombuffer(data, "<u8").tolist())
+        agree = ((digests == theirs) & (digests != _MISSING)).any(axis=1)
+        return np.where(agree, super().distances_of_pairs(payloads, others), count)
 
 
 def terms_in_lexicons(

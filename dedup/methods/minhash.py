@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
-from dedup.methods.base import as_rows
+from dedup.methods.base import ArrayMethod, as_rows
 from dedup.methods.hashing import mix, seeds
 from dedup.methods.shingles import ShingleMethod
 from dedup.words import Words
@@ -18,7 +18,7 @@ _VALUES_AT_A_TIME = 1 << 16
 
 
 @dataclass(eq=False)
-class MinHash(ShingleMethod):
+class MinHash(ShingleMethod, ArrayMethod):
     """Signatures of minimums; two match if they share a band and enough components.
 
     Each component is the least hash of the page's shingles under its own hash function. It is equal
@@ -56,11 +56,6 @@ class MinHash(ShingleMethod):
         factors = seeds(self.rows) | np.uint64(1)
         keys = mix(bands @ factors ^ seeds(self.bands))
         return keys.reshape(-1), np.full(len(sketches), self.bands), sketches
-
-    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        components, theirs = (self.from_bytes(b"".join(data)) for data in (payloads, others))
-        differs = (components != theirs).reshape(-1, self.bands * self.rows)
-        return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
 
 def minimums(hashes: Array, counts: Array, functions: int) -> Array:

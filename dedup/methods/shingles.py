@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.methods.base import ArrayMethod
+from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.text import Document
 from dedup.words import Words, words_of
 
 
-class ShingleMethod(ArrayMethod):
+class ShingleMethod(Method):
     """A method whose features are the unique shingles of *width* words."""
 
     width: int

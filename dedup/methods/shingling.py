@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
-from dedup.methods.base import as_rows
+from dedup.methods.base import ArrayMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import ShingleMethod
@@ -19,7 +19,7 @@ _MOST_KEYS = 20
 
 
 @dataclass(eq=False)
-class Shingling(ShingleMethod):
+class Shingling(ShingleMethod, ArrayMethod):
     """Supershingles; two pages match if at least 2 of 6 are equal in the same place.
 
     A supershingle is the hash of 14 of the 84 *minimums*, the components of a MinHash signature. It
@@ -68,10 +68,6 @@ class Shingling(ShingleMethod):
         for places in self._groups.T:
             keys = mix(keys ^ rows[:, places])
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), sketches
-
-    def distance(self, sketch: Array, other: Array) -> float:
-        """Return how many supershingles differ from the one in the same place."""
-        return int(np.count_nonzero(sketch != other))
 
 
 def hashes_of_parts(signature: Array, count: int, hashing: Hashing = PLAIN) -> Array:

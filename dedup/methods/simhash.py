@@ -19,9 +19,16 @@ from dedup.words import words_of
 # Weights are multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so no bit
 # depends on the order in which a platform's BLAS adds up. Logarithms are rounded likewise.
 _UNIT = 2.0**16
+# Those of keywords sum up to at most the highest idf: exact, too.
+_UNIT_OF_KEYWORDS = 2.0**32
 # 2 MB of weighted bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
+# TFIDF.STOP_WORDS of jieba, copied because importing it takes half a second.
+_STOP_WORDS = frozenset(
+    "the of is and to in that we for an are by be as on with can if from which you it this then at "
+    "have all not one has or".split()
+)
 
 
 @dataclass(eq=False)
@@ -134,6 +141,61 @@ class SimHashBigrams(SimHash):
     width: int | None = fixed(2)
     weights: str = fixed("binary")
     lexicon: str | None = fixed(None)
+
+
+@dataclass(eq=False)
+class SimHashKeywords(SimHash):
+    """Simhash over the heaviest keywords of the text, weighted as by jieba's extract_tags.
+
+    For Chinese. All words make better features than twenty (see `SimHash`): if one of twenty
+    keywords of equal weight is replaced, 5.7 of 64 bits change on average. Of keywords of equal
+    weight, those that come last in the order of words are among the twenty, as in the article. A
+    number such as 2.43 is one word to jieba, and two here, as to all methods.
+
+    *integer*: whether to truncate weights to int(weight * 20), as in the article; the keywords of
+    long texts then have no weight. *lexicon*: the document frequencies (see `dedup.lexicon`).
+
+    Source: an article on simhash in Python with jieba that is widely copied in Chinese; jieba,
+    analyse/tfidf.py.
+    """
+
+    name = "simhash-keywords"
+
+    _: KW_ONLY
+    top: int = whole(20, 1)
+    integer: bool = False
+    lexicon: str | None = "jieba"
+    weights: str = fixed("tf-idf")
+    features: str = fixed("words")
+    width: int | None = fixed(None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.integer, bool):
+            raise ValueError(f"integer must be True or False, got {self.integer!r}")
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        weights = dict(keywords(document.tokens, self.top, self.lexicon))
+        if self.integer:
+            weights = {word: int(weight * 20) for word, weight in weights.items()}
+        return weights
+
+
+def keywords(tokens: Sequence[str], top: int, lexicon: str | None) -> list[tuple[str, float]]:
+    """Return the *top* keywords and weights, the heaviest first, ties in reverse order of words.
+
+    Words of one character and jieba's stop words are left out. The weight of a word is its share of
+    the rest times its idf, as a multiple of 2**-32.
+
+    >>> keywords("我们 来到 北京 清华大学 清华大学 的".split(), 2, "jieba")
+    [('清华大学', 3.2...), ('来到', 1.07...)]
+    """
+    counts = Counter(token for token in tokens if len(token) > 1 and token not in _STOP_WORDS)
+    total = counts.total()
+    idf = load_lexicon(lexicon).idf
+    unit = _UNIT_OF_KEYWORDS
+    weights = {word: round(tf * idf(word) / total * unit) / unit for word, tf in counts.items()}
+    return sorted(weights.items(), key=lambda item: (item[1], item[0]), reverse=True)[:top]
 
 
 @dataclass(eq=False)

@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from dedup.words import Words
 
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _BANDS, _ROWS = 12, 3
-_KEY_BITS, _KEY_BYTES = 24, 3
+_KEY_BYTES = 3
 _SIGNATURE_BITS = 1024
 _NUMBERS = 16
 # Fills the places of missing numbers; no number has this hash.
@@ -34,13 +34,6 @@ _CHECKED = np.dtype(
         ("signature", "u1", (_SIGNATURE_BITS // 8,)),
     ]
 )
-
-
-class VerifiedSketch(NamedTuple):
-    """The block keys of a page, and the bytes of what is compared (of the dtype above)."""
-
-    bands: tuple[int, ...]
-    checked: bytes
 
 
 @dataclass(eq=False)
@@ -78,9 +71,8 @@ class Verified(ShingleMethod):
     max_distance: float = share(0.4)
     width: int = fixed(3)
 
-    def sketches_of_shingles(
-        self, hashes: Array, counts: Array, words: Words
-    ) -> Iterator[VerifiedSketch]:
+    def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> list[bytes]:
+        """Return of each text its block keys, and what is compared, of the dtype above."""
         tokens = words.counts[words.counts > 0]
         numbers = [
             own
@@ -94,11 +86,11 @@ class Verified(ShingleMethod):
         checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
         checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
         checked["signature"] = one_bit_signatures(hashes, counts, _SIGNATURE_BITS)
-        for bands, row in zip(_bands(hashes, counts), checked, strict=True):
-            yield VerifiedSketch(tuple(bands), row.tobytes())
+        keys = _keys(hashes, counts)
+        return [own + row.tobytes() for own, row in zip(keys, checked, strict=True)]
 
-    def payload(self, sketch: VerifiedSketch) -> bytes:
-        return sketch.checked
+    def payload(self, sketch: bytes) -> bytes:
+        return sketch[-_CHECKED.itemsize :]
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Any) -> Array:
         pages, others = (np.frombuffer(b"".join(side), _CHECKED) for side in (payloads, others))
@@ -115,17 +107,6 @@ class Verified(ShingleMethod):
         distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(pages, others)) / tokens
         return distances
 
-    def to_bytes(self, sketch: VerifiedSketch) -> bytes:
-        keys = b"".join(key.to_bytes(_KEY_BYTES, "little") for key in sketch.bands)
-        return keys + sketch.checked
-
-    def from_bytes(self, data: bytes) -> VerifiedSketch:
-        # A payload has no bands.
-        keys, checked = data[: -_CHECKED.itemsize], data[-_CHECKED.itemsize :]
-        starts = range(0, len(keys), _KEY_BYTES)
-        bands = (int.from_bytes(keys[start : start + _KEY_BYTES], "little") for start in starts)
-        return VerifiedSketch(tuple(bands), checked)
-
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Any, Any, Sequence[bytes]]:
         end = _KEY_BYTES * _BANDS
         octets = as_rows(sketches, end + _CHECKED.itemsize)
@@ -137,13 +118,15 @@ class Verified(ShingleMethod):
         return keys[is_first], is_first.sum(axis=1), Packed.of_rows(octets[:, end:])
 
 
-def _bands(hashes: Array, sizes: Array) -> list[list[int]]:
+def _keys(hashes: Array, sizes: Array) -> list[bytes]:
+    """Return the block keys of each set, as bytes."""
     # Mixed once more, so that the bins are independent of those of the signature.
     minimums = bin_minimums(mix(hashes), sizes, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
     for row in range(_ROWS):
         keys = mix(keys ^ minimums[:, :, row])
-    return (keys & np.uint64(2**_KEY_BITS - 1)).tolist()  # type: ignore[no-any-return]
+    octets = keys.astype("<u8").view(np.uint8).reshape(-1, _BANDS, 8)[:, :, :_KEY_BYTES]
+    return [own.tobytes() for own in octets]
 
 
 def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:

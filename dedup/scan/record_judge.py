@@ -13,7 +13,7 @@ from dedup.evidence import Evidence, Names, Objection, Weakness
 from dedup.index.base import Match
 from dedup.lost_text import LostText, LostTextSample, Sequences
 from dedup.methods.base import Method
-from dedup.methods.exact import Exact
+from dedup.methods.digests import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
 from dedup.search import BatchIndex

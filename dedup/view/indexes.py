@@ -8,7 +8,7 @@ from dedup.arrays import Packed
 from dedup.evidence import VIEW
 from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
-from dedup.methods.exact import Exact
+from dedup.methods.digests import Exact
 from dedup.record import PageRecord, Stored, keys_of, unpack_items
 from dedup.search import index_for
 from dedup.text import to_utf8

@@ -231,7 +231,7 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path, capsys, mon
     def too_large(*_):
         raise MemoryError
 
-    monkeypatch.setattr("dedup.cli.evaluate.count_terms", too_large)
+    monkeypatch.setattr("dedup.cli.evaluate._texts", too_large)
     asked = ("evaluate", "--lexicon", tmp_path / "in.txt", "-o", tmp_path / "lexicon.gz")
     assert refused(capsys, *asked) == "out of memory"
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from cases import each
 from pairs import found
 
 from dedup.methods import METHODS
-from dedup.methods.combined import Combined, CombinedSketch
+from dedup.methods.combined import Combined
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document
@@ -19,7 +19,10 @@ def sketch_with(equal, differing, seed=1):
     other[places] = one[places]
     bits = chooser.getrandbits(384)
     flips = sum(1 << bit for bit in chooser.sample(range(384), differing))
-    return CombinedSketch(one, bits), CombinedSketch(other, bits ^ flips)
+    return [
+        supershingles.tobytes() + projection.to_bytes(48, "little")
+        for supershingles, projection in ((one, bits), (other, bits ^ flips))
+    ]
 
 
 @each(
@@ -46,9 +49,10 @@ def test_arguments_reach_both_methods():
     document = Document("the cat sat on the mat and looked at the dog")
     sketch = method.sketch(document)
     shingling = Shingling(2, width=3, supershingles=4, minimums=20)
-    assert sketch.supershingles.tolist() == shingling.sketch(document).tolist()
-    assert sketch.projection == RandomProjection(bits=64).sketch(document)
-    assert list(method.keys(sketch)) == list(shingling.keys(sketch.supershingles))
+    supershingles, projection = shingling.sketch(document), RandomProjection(bits=64)
+    assert sketch[:32] == shingling.to_bytes(supershingles)
+    assert sketch[32:] == projection.to_bytes(projection.sketch(document))
+    assert list(method.keys(sketch)) == list(shingling.keys(supershingles))
     assert method.parameters == {
         "max_distance": 10,
         "max_unequal": 2,

@@ -63,14 +63,14 @@ def test_digests_are_those_of_the_terms_each_lexicon_keeps():
     method = IMatch(randomised=20, dropped=0.4, min_terms=6)
     expected = [sorted(WORDS), *(kept_by_hand(sorted(WORDS), n, 0.4) for n in range(1, 21))]
     digests = tuple(digest(kept) if len(kept) >= 6 else 0 for kept in expected)
-    assert sketched(method, *WORDS) == digests
+    assert tuple(sketched(method, *WORDS)) == digests
     assert 0 in digests
 
 
 def test_missing_digests_match_nothing():
     method = IMatch(randomised=5, dropped=1)
     one, other = sketched(method, *WORDS[:5]), sketched(method, *WORDS[5:])
-    assert one[1:] == other[1:] == (0,) * 5
+    assert one[1:].tolist() == other[1:].tolist() == [0] * 5
     assert not matches(method, one, other)
     assert not set(method.keys(one)) & set(method.keys(other))
     assert method.distance(one, one) == 0

@@ -4,8 +4,7 @@ import pytest
 from cases import each
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.simhash import fingerprint
-from dedup.methods.simhash_keywords import SimHashKeywords, keywords
+from dedup.methods.simhash import SimHashKeywords, fingerprint, keywords
 from dedup.text import Document
 
 TEXTS = {

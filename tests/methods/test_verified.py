@@ -61,7 +61,7 @@ def test_pairs_above_the_threshold_share_a_band(similarity, least):
         changes = round(500 * (1 - similarity) / (1 + similarity) / 3)
         other = edited(text, changes, seed)
         assert jaccard(text, other) == pytest.approx(similarity, abs=0.05)
-        found += bool({*sketch(text).bands} & {*sketch(other).bands})
+        found += bool({*VERIFIED.keys(sketch(text))} & {*VERIFIED.keys(sketch(other))})
     assert found >= 100 * least
 
 
@@ -102,7 +102,7 @@ def test_replaced_numbers_count_by_their_root_and_the_length(numbers, replaced):
              for word in one]  # fmt: skip
     replaced = min(replaced, numbers)
     sketches = sketch(one), sketch(other)
-    words = [np.frombuffer(each.checked, np.uint8)[36:] for each in sketches]
+    words = [np.frombuffer(VERIFIED.payload(each), np.uint8)[36:] for each in sketches]
     of_shingles = 2 * int(np.bitwise_count(words[0] ^ words[1]).sum()) / 1024
     # Of more than 16 numbers, an estimate.
     tolerance = 1e-9 if numbers <= 16 else 0.06

@@ -14,7 +14,7 @@ from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.methods import SimHash
-from dedup.methods.exact import Exact
+from dedup.methods.digests import Exact
 from dedup.record import Claimed, Committed, PageRecord, keys_of, pack_items
 from dedup.rule import Kind, Rule
 from dedup.stores import finished
