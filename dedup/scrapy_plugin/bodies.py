@@ -20,6 +20,9 @@ from dedup.scrapy_plugin.requests import callback_of
 from dedup.scrapy_plugin.response_state import ResponseState, ResponseStates
 from dedup.workers import Pool, ReadError
 
+_ENOUGH = 10
+"""Pages in a row that were needed; a page that is not is read in vain."""
+
 
 def reason_not_to_read(response: Response) -> str | None:
     """Return the reason why *response* is not read, ``None`` if it is."""
@@ -44,9 +47,6 @@ class BodyReader:
     waits here still counts as one of the concurrent requests, so the download slows down by itself.
     """
 
-    _enough = 10
-    """Pages in a row that were needed; a page that is not is read in vain."""
-
     def __init__(self, pool: Pool, summary: Summary, states: ResponseStates) -> None:
         self._pool = pool
         self._summary = summary
@@ -64,13 +64,11 @@ class BodyReader:
         """
         state = self._states.of(response)
         state.needs_page = True
-        await self._read_once(response, state)
-        assert state.page
-        return state.page
+        return state.page or await self._read_once(response, state)
 
     async def response_arrives(self, request: Request, response: Response) -> None:
         """Read the page if the callback of *request* has needed those of all that came before."""
-        if self._needed_in_a_row[callback_of(request)] >= self._enough and _is_readable(response):
+        if self._needed_in_a_row[callback_of(request)] >= _ENOUGH and _is_readable(response):
             with contextlib.suppress(Exception):  # which `read` meets again, with somebody to tell
                 await self._read_once(response, self._states.of(response))
 
@@ -81,26 +79,25 @@ class BodyReader:
             if not self._states.of(response).needs_page:
                 del self._needed_in_a_row[callback_of(request)]
 
-    async def _read_once(self, response: Response, state: ResponseState) -> None:
-        if state.page is None:
-            if isinstance(response, HtmlResponse):
-                state.page = await self._read_html(response)
-            else:
-                state.page = page_of_bytes(response.body)
-
-    async def _read_html(self, response: HtmlResponse) -> Page:
+    async def _read_once(self, response: Response, state: ResponseState) -> Page:
+        if not isinstance(response, HtmlResponse):
+            state.page = page_of_bytes(response.body)
+            return state.page
         key = _body_key(response)
         known = self._read.get(key)
         if isinstance(known, tuple):
             raise ReadError(*known)
-        if known:
-            return self._repeated(_unpack(known))
-        if future := self._being_read.get(key):
-            return self._repeated(await result_of(future))
-        start = perf_counter()
+        page = _unpack(known) if known else None
+        if being_read := self._being_read.get(key):
+            page = await result_of(being_read)
+        if page:
+            state.page = page
+            self._summary.count("bodies_repeated", 1)
+            self._summary.count("seconds_saved", sum(page.seconds.values()))
+            return page
         future = self._being_read[key] = self._pool.submit(PageReader.read_html, response.text)
         try:
-            page = await self._result(future, start)
+            page = state.page = await self._result(future)
             self._read[key] = _pack(page)
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
@@ -110,12 +107,8 @@ class BodyReader:
             del self._being_read[key]
         return page
 
-    def _repeated(self, page: Page) -> Page:
-        self._summary.count("bodies_repeated", 1)
-        self._summary.count("seconds_saved", sum(page.seconds.values()))
-        return page
-
-    async def _result(self, future: "Future[Page]", start: float) -> Page:
+    async def _result(self, future: "Future[Page]") -> Page:
+        start = perf_counter()
         page = await result_of(future)
         for stage, seconds in page.seconds.items():
             self._summary.record_time(stage, seconds)
@@ -128,20 +121,16 @@ class BodyReader:
 
         Raises ReadError. What is no HTML has none.
         """
-        page, state = await self.read(response), self._states.of(response)
-        if page.text is not None or not isinstance(response, HtmlResponse):
-            return page
-        if state.page_with_text is None:
+        page = await self.read(response)
+        if page.text is None and isinstance(response, HtmlResponse):
             self._summary.count("bodies_read_again", 1)
             future = self._pool.submit(PageReader.read_html, response.text)
-            state.page_with_text = await result_of(future)
-        return state.page_with_text
+            page = self._states.of(response).page = await result_of(future)
+        return page
 
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
-        start = perf_counter()
-        future = self._pool.submit(PageReader.read_field, value)
-        return await self._result(future, start)
+        return await self._result(self._pool.submit(PageReader.read_field, value))
 
 
 def _is_readable(response: Response) -> bool:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,13 @@ from scrapy.utils.response import get_base_url
 
 from dedup.canonical import canonical_of
 from dedup.evidence import Objection
-from dedup.preference import are_same_url
+from dedup.preference import are_same_url, canonical
 from dedup.record import PageRecord
-from dedup.rule import Rule
 from dedup.scopes import domain
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.settings import DedupSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -51,32 +50,31 @@ def other_canonical(response: Response) -> str | None:
     return url if domain(url) == domain(response.url) else None
 
 
-@dataclass(slots=True, eq=False)
-class _OnItsWay:
-    """A request between the scheduler and the verdict on its page."""
-
-    waits: bool = False
-    has_ended: bool = False
-    calls: list[Callable[[], None]] = field(default_factory=list)
-    """Those to be made when it has ended."""
-
-
 class Canonicals:
     """Has a page wait for the canonical page that it names, which may be stored in its place.
 
     A page waits before it claims anything, so nobody waits for it but those that name it; and it
     does not wait for one that waits. It waits while the other one is on its way: from the scheduler
     to its verdict.
+
+    Pages are believed that say themselves of which page they are a copy, as far as is safe. Sites
+    make mistakes: a template may name one page for all, most often the home page. So that is never
+    believed, nor are more than two pages with other titles or URLs of each page they match.
     """
 
-    def __init__(self, crawler: "Crawler", notices: Notices, rule: Rule) -> None:
+    def __init__(self, crawler: "Crawler", notices: Notices, settings: DedupSettings) -> None:
         self._crawler = crawler
         self._notices = notices
-        self._count = notices.count
-        self.copies = SelfDeclaredCopies(rule)
-        self._waiting = 0
-        # By the fingerprints of the requests.
-        self._on_their_way: dict[bytes, _OnItsWay] = {}
+        self._rule = settings.rule
+        # Items are judged by themselves with an item field, and name nothing.
+        are_preferred = settings.enabled and canonical in settings.prefer.criteria
+        self.are_asked = are_preferred and not settings.item_field
+        """Whether anybody asks what pages name as their canonical ones."""
+        # By the fingerprints of the requests, the calls to be made when they have ended.
+        self._on_their_way: dict[bytes, list[Callable[[], None]]] = {}
+        self._waiting: set[bytes] = set()
+        # The pages that were believed, by what they match.
+        self._believed: defaultdict[str, set[str]] = defaultdict(set)
 
     def watch(self, scheduler: BaseScheduler) -> None:
         """Follow the requests that *scheduler* takes.
@@ -91,50 +89,42 @@ class Canonicals:
             is_accepted = enqueue(request)
             has_room = len(self._on_their_way) < _MOST_KNOWN
             if is_accepted and has_room and (key := self._key(request)):
-                self._on_their_way.setdefault(key, _OnItsWay())
+                self._on_their_way.setdefault(key, [])
             return is_accepted
 
         scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]
 
     def request_ends(self, request: Request | None) -> None:
         """The page of *request* is judged, or will never be."""
-        if on_its_way := self._known(request, forget=True):
-            on_its_way.has_ended = True
-            for call in on_its_way.calls:
+        if request and self._on_their_way and (key := self._key(request)):
+            for call in self._on_their_way.pop(key, ()):
                 call()
 
-    def _known(self, request: Request | None, *, forget: bool = False) -> _OnItsWay | None:
-        if not (request and self._on_their_way and (key := self._key(request))):
-            return None
-        return self._on_their_way.pop(key, None) if forget else self._on_their_way.get(key)
-
-    async def wait_for(self, url: str, response: Response) -> None:
-        """Wait for the page at *url*, which *response* names, while it is on its way."""
-        page, canonical = self._known(response.request), self._known(Request(url))
-        if not (limits.WAIT_TIMEOUT and page and canonical) or page.waits or canonical.waits:
+    async def wait_for(self, url: str, request: Request) -> None:
+        """Wait for the page at *url*, which that of *request* names, while it is on its way."""
+        page, other = self._key(request), self._key(Request(url))
+        if page not in self._on_their_way or other not in self._on_their_way:
             return
-        if self._waiting >= _MOST_WAITING or self._is_half_full:
-            self._count("canonicals/too_many")
+        if not limits.WAIT_TIMEOUT or {page, other} & self._waiting:
             return
-        self._count("canonicals/waited")
-        page.waits = True
-        self._waiting += 1
+        if len(self._waiting) >= _MOST_WAITING or self._is_half_full:
+            self._notices.count("canonicals/too_many")
+            return
+        self._notices.count("canonicals/waited")
+        self._waiting.add(page)
         try:
-            await self._wait(canonical)
+            await self._wait(self._on_their_way[other])
         finally:
-            self._waiting -= 1
-            page.waits = False
+            self._waiting.discard(page)
 
-    async def _wait(self, canonical: _OnItsWay) -> None:
+    async def _wait(self, calls: list[Callable[[], None]]) -> None:
         until = monotonic() + limits.WAIT_TIMEOUT
-        while not canonical.has_ended:
-            left = until - monotonic()
-            if left <= 0:
-                self._count("canonicals/late")
+        while (left := until - monotonic()) > 0:
+            if await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append):
                 return
-            await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), canonical.calls.append)
             if not self._may_come:
                 return
+        self._notices.count("canonicals/late")
 
     @property
     def _is_half_full(self) -> bool:
@@ -156,26 +146,14 @@ class Canonicals:
             return True
         return not engine.needs_backout() and engine.scheduler.has_pending_requests()
 
-    def _key(self, request: Request) -> bytes | None:
+    def _key(self, request: Request) -> bytes:
+        """Return the fingerprint of *request*, b"" if it has none."""
         assert self._crawler.request_fingerprinter
         try:
             return self._crawler.request_fingerprinter.fingerprint(request)
         except Exception:  # of somebody else's
             self._notices.count_error("the fingerprint of the request of <%s>", request.url)
-            return None
-
-
-class SelfDeclaredCopies:
-    """Believes pages that say themselves of which page they are a copy, as far as is safe.
-
-    Sites make mistakes: a template may name one page for all, most often the home page. So that is
-    never believed, nor are more than two pages with other titles or URLs of each page they match.
-    """
-
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
-        # The pages that were believed, by what they match.
-        self._believed: defaultdict[str, set[str]] = defaultdict(set)
+            return b""
 
     def believe(
         self, record: PageRecord, canonical: str, objection: Objection, original: str

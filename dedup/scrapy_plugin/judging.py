@@ -1,14 +1,16 @@
-"""Responses and items -> verdicts, whatever happens."""
+"""Responses and items -> verdicts and claims, whatever happens and however long that takes."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from time import time
+from functools import partial
+from time import monotonic, perf_counter, time
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.http import Response, TextResponse
 
-from dedup.detector import Detector, storable
+from dedup.detector import Detector, Reservation, storable
 from dedup.evidence import Objection
 from dedup.extraction import language_of_text
 from dedup.item_values import (
@@ -20,18 +22,23 @@ from dedup.item_values import (
     has_long_text,
     values_of,
 )
+from dedup.limits import shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
+from dedup.preference import CLEAN_URLS, Copy
+from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import limits
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
+from dedup.scrapy_plugin.canonicals import Canonicals, other_canonical
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import RequestOptions, request_options, urls_of
-from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_state import ItemState, Judgement, ResponseState
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.stores import LedgerError, StoreDownError
 from dedup.text import to_utf8
 from dedup.workers import ReadError
 
@@ -40,26 +47,40 @@ logger = get_logger(__name__)
 UNCHANGED = "dedup_unchanged"
 """The finish reason of a crawl that meets nothing new any more (DEDUP_CLOSE_UNCHANGED)."""
 _REASONS_TO_KEEP = {UnreadableItemError: "unreadable_item", ReadError: "extraction_failed"}
+_UNRESOLVED = "unresolved"
+OPEN_BATCH = "open_batch"
+"""Why pages are kept: what they repeat is in a batch of a feed that is not stored yet."""
+_OPEN_BATCHES = (
+    "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
+    "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
+)
 
 
 @dataclass(slots=True, eq=False)
 class Judge:
     """Gives a verdict on each item, by its page and by what it says, or by its own field.
 
-    A page counts once: as new, if any of its items is. What fails in dedup itself is a verdict that
-    keeps the item.
+    It waits for what the verdict depends on: near pages that are being stored, and the page that a
+    page names as its canonical one. A page counts once: as new, if any of its items is. What fails
+    in dedup itself is a verdict that keeps the item.
     """
 
     settings: DedupSettings
     pages: BodyReader
     detector: Detector
-    reservations: Reservations
+    canonicals: Canonicals
     summary: Summary
     notices: Notices
+    spider: str
+    """Its name."""
+    begin_outage: Callable[[StoreDownError], object]
+    """Is told that the store is out of reach."""
     end_early: Callable[[str], object]
     """Ends the crawl, for a reason."""
     _unchanged_in_a_row: int = 0
     _began: float = field(default_factory=time)
+    # Never contended, so that no event loop is needed, unless the store waits.
+    _joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_page(self, item: Any, response: Response, state: ResponseState) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
@@ -69,22 +90,31 @@ class Judge:
         """
         options = request_options(response.request, self.notices)
         key = options.key or response.url
-        try:
-            judgement = await self._judge_page(item, state, response, options)
-        except Exception as error:
-            reason = _REASONS_TO_KEEP.get(type(error), "error")
-            if reason not in state.skipped:
-                state.skipped[reason] = self._kept(error, key)
-            judgement = state.skipped[reason]
+        judging = self._judge_page(item, response, state, options, key)
+        judgement = await self._kept_if_it_fails(judging, key, state.skipped)
         judgement.key, judgement.size = key, len(response.body)
-        verdict = judgement.verdict
-        if state.is_counted:
-            return judgement
-        if verdict.is_duplicate or verdict.kind in (Kind.UNCHANGED, Kind.REPEATED):
-            state.uncounted = state.uncounted or judgement  # a later item may be new
-        else:
-            state.uncounted = judgement
-            self.output_ends(state)
+        counted = state.counted_as
+        if counted is None or (counted.is_known and not judgement.is_known):
+            state.counted_as = judgement
+        return judgement
+
+    async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
+        """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
+        response = item_state.state.response if item_state.state else None
+        key = get_field(item, "url")
+        if not (isinstance(key, str) and key):
+            key = response.url if response else ""
+        value = get_field(item, self.settings.item_field or "")
+        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+            value = "\n".join(value)  # as item loaders leave it
+        size = len(to_utf8(value)) if isinstance(value, str) else 0
+        options = request_options(response.request if response else None, self.notices)
+        judgement = await self._kept_if_it_fails(
+            self._judge_field(value, size, key, item, options), key, {}
+        )
+        judgement.key, judgement.size = key, size
+        item_state.claim = judgement.claim
+        self._count(judgement)
         return judgement
 
     def page_is_unchanged(self, url: str) -> None:
@@ -94,30 +124,105 @@ class Judge:
 
     def output_ends(self, state: ResponseState) -> None:
         """Count the page of *state*, of which no more items come, if it was not counted."""
-        if judgement := state.uncounted:
-            state.uncounted, state.is_counted = None, True
-            self._count(judgement)
+        if state.counted_as and not state.is_counted:
+            state.is_counted = True
+            self._count(state.counted_as)
+
+    def _count(self, judgement: Judgement) -> None:
+        page, record = judgement.page, judgement.record
+        scope = ""  # where it was not compared
+        if record is not None:
+            scope, page = record.scope, page and replace(page, record=record)
+        self.summary.record(
+            judgement.verdict, judgement.key, judgement.size, page, scope,
+            differences=judgement.differences,
+        )  # fmt: skip
+        if judgement.verdict.kind in (Kind.NEW, Kind.CHANGED):
+            self._unchanged_in_a_row = 0
+        elif judgement.verdict.kind is Kind.UNCHANGED:
+            self._unchanged_in_a_row += 1
+            if self._unchanged_in_a_row == self.settings.close_unchanged:
+                self.end_early(UNCHANGED)
+
+    async def _kept_if_it_fails(
+        self, judging: Awaitable[Judgement], key: str, skipped: dict[str, Judgement]
+    ) -> Judgement:
+        """Return the result of *judging*, or one that keeps the item, and tell why.
+
+        Once, but for what is *skipped* already. Dedup must never lose an item, or a page's other
+        items, by its own fault.
+        """
+        try:
+            return await judging
+        except Exception as error:
+            reason = _REASONS_TO_KEEP.get(type(error), "error")
+            if reason in skipped:
+                return skipped[reason]
+            match error:
+                case UnreadableItemError():
+                    self.notices.tell_once(
+                        "Items are kept unjudged whose field %r holds what cannot be compared; "
+                        "plain values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of "
+                        "<%s>", str(error), key,
+                    )  # fmt: skip
+                case ReadError(cause=cause):
+                    self.summary.count(f"unread/{cause}")
+                    logger.debug("Dedup cannot read <%s> (%s): %.500s", key, cause, error)
+                    self.notices.tell_once(
+                        f"A page cannot be read ({cause}): <%s>: %.500s", key, error
+                    )
+                case _:
+                    self.notices.count_error("<%s>", key)
+            skipped[reason] = self._skipped(reason)
+            return skipped[reason]
+
+    def _skipped(self, reason: str, page: Page | None = None) -> Judgement:
+        return Judgement(self.detector.skipped(reason), page)
 
     async def _judge_page(
-        self, item: Any, state: ResponseState, response: Response, options: RequestOptions
+        self,
+        item: Any,
+        response: Response,
+        state: ResponseState,
+        options: RequestOptions,
+        key: str,
     ) -> Judgement:
         """Raises UnreadableItemError or ReadError."""
         is_judged = self.settings.enabled and options.is_on
         if not is_judged and not self.settings.fields:
-            return Judgement(self.detector.skipped("switched_off"))
+            return self._skipped("switched_off")
         if reason := reason_not_to_read(response):
-            return Judgement(self.detector.skipped(reason))
+            return self._skipped(reason)
         page = await self.pages.read(response)
         if not is_judged:
-            return Judgement(self.detector.skipped("switched_off"), page)
+            return self._skipped("switched_off", page)
         said = await self._what_says(item, state, response)
         scope = self._scope_of(item, response.url, page.language)
         known = scope, said.to_bytes()
         if known not in state.judgements:
-            state.judgements[known] = await self._compare(
-                page, scope, options.key or response.url, options, state, said
-            )
+            state.judgements[known] = await self._compare(page, scope, key, options, state, said)
         return state.judgements[known]
+
+    async def _judge_field(
+        self, value: Any, size: int, key: str, item: Any, options: RequestOptions
+    ) -> Judgement:
+        """Raises ReadError."""
+        if not options.is_on:
+            return self._skipped("switched_off")
+        if not isinstance(value, str):
+            self.notices.tell_once(
+                "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
+                self.settings.item_field,
+                type(item).__name__,
+            )
+            return self._skipped("no_field")
+        if size > limits.MAX_PAGE_BYTES:
+            return self._skipped("too_big")
+        page = await self.pages.read_field(value)
+        language = page.language
+        if self.settings.scope.needs_language and language is None:  # text does not declare it
+            language = language_of_text(page.text or "")
+        return await self._compare(page, self._scope_of(item, key, language), key, options)
 
     async def _what_says(self, item: Any, state: ResponseState, response: Response) -> ItemValues:
         """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
@@ -167,112 +272,137 @@ class Judge:
         Then it is what is *said* of it in words.
         """
         if scope is None:
-            return Judgement(self.detector.skipped("no_scope"), page)
+            return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
-        url = None if state and options.key else key
-        verdict, claim, number = await self.reservations.of_page(
-            record, url, state, said, again=options.again
+        url = "" if state and options.key else key
+        response, canonical, believes = state and state.response, None, None
+        if url and response and state and self.canonicals.are_asked:
+            canonical = other_canonical(response)
+            if canonical:  # the title of a copy by its own word is no objection
+                believes = partial(self.canonicals.believe, record, canonical)
+            # Later items of the page do not wait: others may wait for the first ones.
+            if canonical and not (options.again or state.judgements or state.skipped):
+                await self._wait_for(canonical, response, record)
+        verdict, claim, number = await self._reserve(
+            record, state, said, believes, again=options.again
         )
         assert verdict
+        if url and verdict.is_duplicate and number is not None:
+            verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
         if not (state and state.judgements):  # the page is met once, whatever items it has
             self.detector.learn_names(record)
         if claim and not (state and claim in state.claims):
             self.summary.claim_begins(claim, record.key, page)
-        if state:
-            state.item_is_judged(record, verdict, claim, number)
+            if state:
+                state.claims.append(claim)
+        is_same = verdict.kind is Kind.UNCHANGED and verdict.original == record.key
+        if state and is_same and number is not None:
+            state.says_again(record, number)
         differences = None
         if verdict.objection is Objection.ITEM and number is not None:
             differences = said.beyond(self.detector.items_of(number))
             self.detector.store.note_difference(record.key, number, differences)
         return Judgement(verdict, page, record=record, claim=claim, differences=differences)
 
-    async def of_item(self, item: Any, item_state: ItemState) -> Judgement:
-        """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
-        response = item_state.state.response if item_state.state else None
-        options = request_options(response.request if response else None, self.notices)
-        key = _url_of(item, response)
-        value = _text_of(item, self.settings.item_field or "")
-        size = 0 if value is None else len(to_utf8(value))
+    async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
+        """Wait for the page at *url*, which *response* names, while that would be stored else."""
+        assert response.request
         try:
-            judgement = await self._judge_field(value, size, key, item, options)
-        except Exception as error:
-            judgement = self._kept(error, key)
-        judgement.key, judgement.size = key, size
-        item_state.claim = judgement.claim
-        self._count(judgement)
-        return judgement
+            if await self.detector.is_new(record):
+                await self.canonicals.wait_for(url, response.request)
+        except StoreDownError:
+            return
+        except Exception:
+            self.notices.count_error("what <%s> names as its canonical page", response.url)
 
-    async def _judge_field(
-        self, value: str | None, size: int, key: str, item: Any, options: RequestOptions
-    ) -> Judgement:
-        """Raises ReadError."""
-        if not options.is_on:
-            return Judgement(self.detector.skipped("switched_off"))
-        if value is None:
-            self.notices.tell_once(
-                "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
-                self.settings.item_field,
-                type(item).__name__,
-            )
-            return Judgement(self.detector.skipped("no_field"))
-        if size > limits.MAX_PAGE_BYTES:
-            return Judgement(self.detector.skipped("too_big"))
-        page = await self.pages.read_field(value)
-        language = page.language
-        if self.settings.scope.needs_language and language is None:  # text does not declare it
-            language = language_of_text(page.text or "")
-        return await self._compare(page, self._scope_of(item, key, language), key, options)
+    async def _reserve(
+        self,
+        record: PageRecord,
+        state: ResponseState | None,
+        said: ItemValues,
+        believes: Callable[[Objection, str], bool] | None,
+        *,
+        again: bool,
+    ) -> Reservation:
+        """Return the verdict and, if the page is new, the claim on its content.
 
-    def _kept(self, error: Exception, key: str) -> Judgement:
-        """Return a judgement that keeps an item, and tell of *error*, which is being handled.
-
-        Dedup must never lose an item, or a page's other items, by its own fault.
+        While a near page is being stored, wait for what becomes of it, until the timeout. A page
+        waits only for claims that are older than its own, so nobody waits in a circle, here or in
+        another process.
         """
-        match error:
-            case UnreadableItemError():
-                self.notices.tell_once(
-                    "Items are kept unjudged whose field %r holds what cannot be compared; plain "
-                    "values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of <%s>",
-                    str(error),
-                    key,
+        until = monotonic() + limits.WAIT_TIMEOUT
+        own = state.claims if state else ()
+        while True:
+            try:
+                await self._join()
+                start = perf_counter()
+                reservation = await self.detector.reserve(
+                    record, again=again, own_names=said.names, believes=believes, own=own
                 )
-            case ReadError():
-                cause = error.cause
-                self.summary.count(f"unread/{cause}")
-                logger.debug("Dedup cannot read <%s> (%s): %.500s", key, cause, error)
-                self.notices.tell_once(f"A page cannot be read ({cause}): <%s>: %.500s", key, error)
-            case _:
-                self.notices.count_error("<%s>", key)
-        reason = _REASONS_TO_KEEP.get(type(error), "error")
-        return Judgement(self.detector.skipped(reason))
+            except StoreDownError as error:
+                self.begin_outage(error)
+                return self.detector.unchecked(record)
+            except LedgerError:
+                if not self.detector.store.is_shared:
+                    raise
+                self.notices.count_error("<%s>", record.key)
+                return self.detector.unchecked(record)
+            self.summary.record_time("index", perf_counter() - start)
+            claim, left = reservation.claim, until - monotonic()
+            if reservation.verdict or claim is None:
+                return reservation
+            if left <= 0:
+                claim.put_off(_UNRESOLVED)
+            holds_older = any(one.is_open and one.number < claim.number for one in own)
+            reason = claim.put_off_for or (_UNRESOLVED if holds_older else None)
+            if not reason:
+                self.summary.count("claims/waited")
+                await wait_for_call(left, claim.when_ended)
+            elif believes:
+                believes = None  # it is what its own title makes it
+            else:
+                if reason == OPEN_BATCH:
+                    self.notices.tell_once(_OPEN_BATCHES)
+                else:
+                    self.summary.count("claims/unresolved")
+                return Reservation(self.detector.skipped(reason))
 
-    def _count(self, judgement: Judgement) -> None:
-        page, record = judgement.page, judgement.record
-        scope = ""  # where it was not compared
-        if record is not None:
-            scope, page = record.scope, page and replace(page, record=record)
-        self.summary.record(
-            judgement.verdict, judgement.key, judgement.size, page, scope,
-            differences=judgement.differences,
-        )  # fmt: skip
-        if judgement.verdict.kind in (Kind.NEW, Kind.CHANGED):
-            self._unchanged_in_a_row = 0
-        elif judgement.verdict.kind is Kind.UNCHANGED:
-            self._unchanged_in_a_row += 1
-            if self._unchanged_in_a_row == self.settings.close_unchanged:
-                self.end_early(UNCHANGED)
+    async def _join(self) -> None:
+        """Join the store with the first page: a crawl without items changes nothing there.
 
+        A shared store that is down is joined later, by whoever tells it something.
+        """
+        store = self.detector.store
+        if store.has_joined:
+            return
+        async with self._joining:
+            if store.has_joined or store.is_down:
+                return
+            try:
+                await store.join(self.spider)
+            except StoreDownError:
+                return
+            except LedgerError as error:
+                self.notices.tell_once("The ledger is not written: %s", error)
 
-def _url_of(item: Any, response: Response | None) -> str:
-    """Return what stands for *item* of *response*: its own URL, or that of the page."""
-    url = get_field(item, "url")
-    if isinstance(url, str) and url:
-        return url
-    return response.url if response else ""
+    async def _with_preferred(self, verdict: Verdict, number: int, page: Copy) -> Verdict:
+        """Return the *verdict* on a duplicate of page *number*; it says so if *page* is better.
 
-
-def _text_of(item: Any, field: str) -> str | None:
-    value = get_field(item, field)
-    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-        return "\n".join(value)  # as item loaders leave it
-    return value if isinstance(value, str) else None
+        The best of such URLs is noted: later crawls that meet the same content under it take it for
+        unchanged.
+        """
+        preference, store = self.settings.prefer or CLEAN_URLS, self.detector.store
+        original = verdict.original or ""
+        try:
+            if not preference.prefers(page, Copy(original)):
+                return verdict
+            best = await store.preferred(number) or (await store.pages([number]))[number].key
+            if best == original or preference.prefers(page, Copy(best)):
+                best = shorten_url(page.url)
+                store.note_preferred(number, best)
+        except StoreDownError:
+            return verdict
+        except Exception:  # of a criterion of somebody else's
+            self.notices.count_error("the preference of <%s>", page.url)
+            return verdict
+        return replace(verdict, preferred=best)

@@ -12,7 +12,7 @@ from dedup.record import PageRecord
 from dedup.scrapy_plugin.bodies import BodyReader, reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.requests import callback_of, is_plain_link, request_options
-from dedup.scrapy_plugin.response_state import PageLinks, ResponseState
+from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import ReadError
 
@@ -35,7 +35,9 @@ class Links:
     notices: Notices
     fingerprint: Callable[[Request], bytes]
     """Its results are equal for requests that ask for the same."""
-    _by_text: dict[tuple[str, bytes | None], PageLinks] = field(default_factory=dict)
+    _by_text: dict[tuple[str, bytes | None], tuple[PageRecord, set[bytes]]] = field(
+        default_factory=dict
+    )
     """The first page of each text whose callback has ended, by scope and digest."""
     _links_kept: int = 0
 
@@ -47,22 +49,19 @@ class Links:
         # Nor is it known what is shown to whom.
         if not is_plain_link(request) or request.cookies:
             return False
-        page = state.links
-        if page is None:
-            page = state.links = PageLinks(await self._record_of(response))
-        if page.record is None:
+        if state.links is None:
+            state.compared, state.links = await self._record_of(response), set()
+        record = state.compared
+        if record is None:
             return False
         link = self._link(request, response)
-        original = self._by_text.get((page.record.scope, page.record.digest))
-        if original and link in original.links and self._is_same(page.record, original):
-            return True
-        page.links.add(link)
+        if original := self._by_text.get((record.scope, record.digest)):
+            of_original, links = original[0].witness, original[1]
+            objection = self.settings.rule.objection(record.witness, of_original, is_exact=True)
+            if link in links and objection is None:
+                return True
+        state.links.add(link)
         return False
-
-    def _is_same(self, record: PageRecord, original: PageLinks) -> bool:
-        assert original.record
-        of_original = original.record.witness
-        return self.settings.rule.objection(record.witness, of_original, is_exact=True) is None
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
@@ -92,8 +91,9 @@ class Links:
 
     def output_ends(self, state: ResponseState) -> None:
         """The output of the callback for the page of *state* has ended."""
-        page, failed = state.links, state.callback_has_failed
-        if failed or page is None or page.record is None or self._links_kept >= _MOST_LINKS:
+        record, links = state.compared, state.links
+        if state.callback_has_failed or not record or links is None:
             return
-        if self._by_text.setdefault((page.record.scope, page.record.digest), page) is page:
-            self._links_kept += 1 + len(page.links)
+        if self._links_kept < _MOST_LINKS and (record.scope, record.digest) not in self._by_text:
+            self._by_text[record.scope, record.digest] = record, links
+            self._links_kept += 1 + len(links)

@@ -43,7 +43,7 @@ class SpiderMiddleware(_Middleware):
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         plugin, state = self._plugin, self._plugin.states.of(response)
-        state.output_begins()
+        state.open_outputs += 1  # there may be several of one response
         failed = True
         try:
             async for output in result:
@@ -91,8 +91,7 @@ class SpiderMiddleware(_Middleware):
         return False
 
     def _request_ends(self, response: Response) -> None:
-        if canonicals := self._plugin.canonicals:
-            canonicals.request_ends(response.request)
+        self._plugin.canonicals.request_ends(response.request)
 
 
 class InnerSpiderMiddleware(_Middleware):
@@ -125,8 +124,7 @@ class DownloaderMiddleware(_Middleware):
             saver.request_leaves(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        if canonicals := self._plugin.canonicals:
-            canonicals.request_ends(request)
+        self._plugin.canonicals.request_ends(request)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         answer: Request | Response = response

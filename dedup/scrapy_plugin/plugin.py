@@ -14,7 +14,6 @@ from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.preference import CLEAN_URLS, canonical
 from dedup.record import PageRecord
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader
@@ -24,11 +23,10 @@ from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl, new_summary
 from dedup.scrapy_plugin.feed import Feed, when_all_closed
 from dedup.scrapy_plugin.feeds import Feeds
-from dedup.scrapy_plugin.judging import Judge
+from dedup.scrapy_plugin.judging import OPEN_BATCH, Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.open_store import open_store, read_store
-from dedup.scrapy_plugin.reservations import OPEN_BATCH, Reservations
 from dedup.scrapy_plugin.response_state import ResponseStates
 from dedup.scrapy_plugin.saved_requests.saver import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
@@ -141,13 +139,7 @@ class Extension:
         self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.pages = BodyReader(self.pool, summary, states)
-        # Items are judged by themselves with an item field, and name nothing.
-        believes = settings.enabled and canonical in settings.prefer.criteria
-        self.canonicals = (
-            Canonicals(crawler, notices, settings.rule)
-            if believes and not settings.item_field
-            else None
-        )
+        self.canonicals = Canonicals(crawler, notices, settings)
         self.detector = detector = Detector(
             settings.method,
             settings.rule,
@@ -159,12 +151,9 @@ class Extension:
             detector, settings, self.feeds, notices, self._end_early
         )  # fmt: skip
         spider = str(getattr(crawler.spider, "name", ""))
-        reservations = Reservations(
-            settings.prefer or CLEAN_URLS, detector, summary, notices,
-            self.checkpoints.begin_outage, spider, self.canonicals,
-        )  # fmt: skip
         self.judge = Judge(
-            settings, self.pages, detector, reservations, summary, notices, self._end_early,
+            settings, self.pages, detector, self.canonicals, summary, notices, spider,
+            self.checkpoints.begin_outage, self._end_early,
         )  # fmt: skip
         assert crawler.request_fingerprinter
         self.links = (
@@ -222,10 +211,13 @@ class Extension:
         self.checkpoints.start()
         self.pool.start()
         engine = self._crawler.engine
-        if self.canonicals and engine and engine.scheduler is not None:
+        if self.canonicals.are_asked and engine and engine.scheduler is not None:
             self.canonicals.watch(engine.scheduler)
         queue = ("SCHEDULER_PRIORITY_QUEUE", "PreferenceQueue", 0)
-        needs = {"DownloaderMiddleware": self.canonicals, "PreferenceQueue": self.settings.prefer}
+        needs = {
+            "DownloaderMiddleware": self.canonicals.are_asked,
+            "PreferenceQueue": self.settings.prefer,
+        }
         for setting, name, _ in (*_COMPONENTS, queue):
             if needs.get(name, True) and name not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, name)

@@ -1,6 +1,6 @@
 """Responses on their way through callback, pipelines and feeds, and what became of them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,14 +43,10 @@ class Judgement:
     differences: Mapping[str, str] | None = None
     """What the item says and no stored one does, though its page repeats that of one."""
 
-
-@dataclass(slots=True, eq=False)
-class PageLinks:
-    """What a page has led to so far; without a *record*, it is compared with no other."""
-
-    record: PageRecord | None
-    links: set[bytes] = field(default_factory=set)
-    """8 bytes each."""
+    @property
+    def is_known(self) -> bool:
+        """Whether the content is stored."""
+        return self.verdict.kind in KNOWN
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -71,16 +67,14 @@ class ResponseState:
     """When the callback was about to run: Unix time."""
     page: Page | None = None
     """What was read of it."""
-    page_with_text: Page | None = None
-    """The same, read once more for the text, which is not kept of a body that was seen before."""
     needs_page: bool = False
     """Whether anybody has asked for that."""
     page_of_items: PageOfItem | None = None
     """What the values of its items are held against."""
     judgements: dict[tuple[str | None, bytes], Judgement] = field(default_factory=dict)
     """By where its items are compared, and what they say."""
-    uncounted: Judgement | None = None
-    """The first one, until it is known whether any item of the page is new."""
+    counted_as: Judgement | None = None
+    """The first one, but that of a new item before those of known ones."""
     is_counted: bool = False
     told_originals: set[str | None] = field(default_factory=set)
     """The pages for which the log has told that it is dropped."""
@@ -96,16 +90,16 @@ class ResponseState:
     unread_outputs: int = 0
     """Outputs of its callback that nobody has read to their ends, as far as that is known."""
     items_under_way: int = 0
-    stored: set[Judgement] = field(default_factory=set)
-    """What was said of the items that are stored, as far as they were recognised."""
     batches: set[Feed] = field(default_factory=set)
     """Those of feeds that have items of it."""
-    outcomes: set[tuple[Kind | None, bool]] = field(default_factory=set)
-    """Of its items: the verdict, if they were recognised, and whether they are stored."""
+    outcomes: set[tuple[Judgement | None, bool]] = field(default_factory=set)
+    """Of its items: what was said of them, if they were recognised, and whether they are stored."""
     leads_on: bool = False
     """Whether its callback has yielded a request."""
-    links: PageLinks | None = None
-    """Where links of duplicates are not followed: what it has led to."""
+    compared: PageRecord | None = None
+    links: set[bytes] | None = None
+    """Where links of duplicates are not followed: 8 bytes of each that it has led to, and what the
+    page is compared by, if it is."""
     new_leads: list[frozenset[Any]] | None = field(default_factory=list)
     """Of each request that leads to a new URL, the parts of URLs without which it would not;
     ``None`` if a request is no plain link."""
@@ -118,31 +112,15 @@ class ResponseState:
         """The response, while somebody else has it."""
         return self.of()
 
-    def holds_older(self, claim: Claim) -> bool:
-        """Return whether the page has an open claim that is older than *claim*.
-
-        Who holds *claim* may then wait for that, here or in another process.
-        """
-        return any(own.is_open and own.number < claim.number for own in self.claims)
-
-    def item_is_judged(
-        self, record: PageRecord, verdict: Verdict, claim: Claim | None, number: int | None
-    ) -> None:
-        """Note the *claim* on an item, or that it says again what stored page *number* says."""
-        if claim and claim not in self.claims:
-            self.claims.append(claim)
-        if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
-            of_page = with_digest(record._replace(item=b""))  # as its claim has it
-            self.said.setdefault(of_page, {}).setdefault(number, []).append(record.item)
-
     @property
-    def is_judged(self) -> bool:
-        """Whether anything was said of the page or its items."""
-        return bool(self.judgements or self.skipped)
+    def kinds(self) -> set[Kind | None]:
+        """The verdicts on its items that have ended, as far as these were recognised."""
+        return {one.verdict.kind if one else None for one, _ in self.outcomes}
 
-    def output_begins(self) -> None:
-        """The output of a callback begins; there may be several of one response."""
-        self.open_outputs += 1
+    def says_again(self, record: PageRecord, number: int) -> None:
+        """Note that the item of *record* says again what stored page *number* says."""
+        of_page = with_digest(record._replace(item=b""))  # as its claim has it
+        self.said.setdefault(of_page, {}).setdefault(number, []).append(record.item)
 
     def output_ends(self, *, failed: bool) -> None:
         """The output of a callback has ended; *failed*: with an exception."""
@@ -161,9 +139,7 @@ class ResponseState:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
         self.items_under_way -= 1
         self.batches.update(batches)
-        if stored and judgement:
-            self.stored.add(judgement)
-        self.outcomes.add((judgement.verdict.kind if judgement else None, stored))
+        self.outcomes.add((judgement, stored))
         self.item_has_failed |= failed
         self._settle()
 
@@ -172,15 +148,22 @@ class ResponseState:
             return
         has_failed = self.callback_has_failed or self.item_has_failed
         stored: dict[Claim, set[bytes]] = {}
-        for judgement in () if has_failed else self.stored:
-            if judgement.claim and judgement.record:
+        for judgement, is_stored in () if has_failed else self.outcomes:
+            if is_stored and judgement and judgement.claim and judgement.record:
                 stored.setdefault(judgement.claim, set()).add(judgement.record.item)
         said, self.said = self.said, {}
         for claim in [one for one in self.claims if one.is_open]:
             if claim in stored:
                 of_page = claim.record._replace(item=b"")
                 again = said.pop(of_page, {})
-                elsewhere = self._stored_elsewhere(of_page)
+                # What it says that is stored of other pages: the next crawl finds it unchanged in
+                # that, too, whatever becomes of these.
+                elsewhere = [
+                    one.record.item
+                    for one in self.judgements.values()
+                    if one.verdict.is_duplicate and one.record
+                    and one.record._replace(item=b"") == of_page
+                ]  # fmt: skip
                 claim.items = sorted(stored[claim].union(elsewhere, *again.values()))
                 claim.replaces = tuple(sorted({*claim.replaces, *again}))
             self.states.end_claim(claim, claim in stored, self.batches)
@@ -189,16 +172,6 @@ class ResponseState:
                 self.states.renew(record, again)
         if self.states.settled:
             self.states.settled(self, has_failed)
-
-    def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
-        """Yield what was said that items of other pages say, which are stored.
-
-        The next crawl finds the page unchanged in that, too, whatever becomes of the others.
-        """
-        for judgement in self.judgements.values():
-            record = judgement.record if judgement.verdict.is_duplicate else None
-            if record and record._replace(item=b"") == of_page:
-                yield record.item
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -112,7 +112,7 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
         ("notices.py", "message"),  # which passes on what it is told
         ("notices.py", "f'Dedup failed on {what}; the item is kept'"),
         ("judging.py", "f'A page cannot be read ({cause}): <%s>: %.500s'"),
-        ("reservations.py", "_OPEN_BATCHES"),
+        ("judging.py", "_OPEN_BATCHES"),
     }
 
 

@@ -29,7 +29,7 @@ def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(w
     states = ResponseStates(lambda *claim: None, lambda *page: renewed.append(page))
     response = Response("http://a/")
     state = states.of(response)
-    state.output_begins()
+    state.open_outputs += 1
     state.said[record] = {7: [b"said again"]}
     if what == "unjudged":
         state.skipped["error"] = Judgement(NEW)
@@ -56,7 +56,7 @@ def seconds_to_end(items: int) -> float:
     state = states.of(response)
     state.claims += [Claim(Claimed(PageRecord("key"))) for _ in range(items)]
     judgements = [Judgement(NEW, record=one.record, claim=one) for one in state.claims]
-    state.output_begins()
+    state.open_outputs += 1
     start = process_time()
     for number, judgement in enumerate(judgements):
         state.items_under_way += 1

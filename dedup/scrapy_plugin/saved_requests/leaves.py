@@ -26,7 +26,7 @@ from dedup.scrapy_plugin.requests import (
     is_link,
     is_plain_link,
 )
-from dedup.scrapy_plugin.response_state import KNOWN, ResponseState
+from dedup.scrapy_plugin.response_state import ResponseState
 from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests, is_a_test
 from dedup.scrapy_plugin.setting_values import Revisits
 from dedup.stores.base import Leaf, UrlRule
@@ -196,12 +196,12 @@ class Leaves:
 
 def _is_other(state: ResponseState) -> bool:
     """Return whether an item of a page says what it did not say before."""
-    return any(kind in (Kind.NEW, Kind.CHANGED) for kind, _ in state.outcomes)
+    return bool(state.kinds & {Kind.NEW, Kind.CHANGED})
 
 
 def _is_stored(state: ResponseState) -> bool:
     """Return whether the page of *state* gave items, and what they say is stored."""
-    is_stored = (stored or kind in KNOWN for kind, stored in state.outcomes)
+    is_stored = (stored or (one and one.is_known) for one, stored in state.outcomes)
     return bool(state.outcomes) and all(is_stored)
 
 

@@ -144,7 +144,7 @@ class UrlRules:
 
     def _compare(self, part: Part, state: ResponseState, url: str) -> None:
         """Learn of *part* from a page whose URL differs in it alone from that of an earlier one."""
-        kinds, leads = {kind for kind, _ in state.outcomes}, state.new_leads
+        kinds, leads = state.kinds, state.new_leads
         leads_on = leads is None or any(part not in known for known in leads)
         if not kinds <= KNOWN or (not kinds and leads_on):
             self._contradict(part, url)
