@@ -53,6 +53,11 @@ class Page:
         """What it shows besides its main text; ``None`` where nobody has seen the page."""
         return Evidence.from_bytes(self.record.evidence) if self.record.evidence else None
 
+    @property
+    def coverage(self) -> float | None:  # DEDUP_FIELDS asks for it by its name
+        """How much of it was extracted: from 0 to 1 with two decimals; ``None`` if unknown."""
+        return self.evidence and self.evidence.coverage
+
 
 class PageReader:
     """Reads pages with one extractor and one method."""
