@@ -65,7 +65,6 @@ class Checkpoints:
         self._settings = settings
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
-        self._is_busy = False
         self._last: Deferred[None] | None = None
 
     def start(self) -> None:
@@ -130,30 +129,26 @@ class Checkpoints:
 
     def _tick(self) -> None:
         takes_part = self._store.is_shared and (self._store.has_joined or self._store.is_down)
-        if not self._is_busy and (takes_part or self._has_news):
-            # It may end at once, so what it changes cannot be told from what it returns.
-            self._is_busy = True
+        is_busy = self._last is not None and not self._last.called
+        if not is_busy and (takes_part or self._has_news):
             self._last = deferred_from_coro(self._checkpoint())
 
     async def _checkpoint(self) -> None:
         store = self._store
-        try:
-            if isinstance(store, SharedStore) and not self._feeds.has_storage:
-                store.release_stored()  # they are remembered by nobody
-            has_news = self._has_news
-            if has_news and not self._is_safe:
-                self._notices.tell_once(
-                    "There are feeds that cannot be flushed: the ledger waits for their end"
-                )
-                has_news = False
-            is_written = has_news and await self._write()
-            if store.is_shared and not is_written and not (has_news and store.is_down):
-                # This keeps the lease, and tells what others did.
-                await self._has_succeeded(self._exchange(News()))
-            if store.is_shared and not store.is_down:
-                await self._has_succeeded(self._detector.follower.expire())
-        finally:
-            self._is_busy = False
+        if isinstance(store, SharedStore) and not self._feeds.has_storage:
+            store.release_stored()  # they are remembered by nobody
+        has_news = self._has_news
+        if has_news and not self._is_safe:
+            self._notices.tell_once(
+                "There are feeds that cannot be flushed: the ledger waits for their end"
+            )
+            has_news = False
+        is_written = has_news and await self._write()
+        if store.is_shared and not is_written and not (has_news and store.is_down):
+            # This keeps the lease, and tells what others did.
+            await self._has_succeeded(self._exchange(News()))
+        if store.is_shared and not store.is_down:
+            await self._has_succeeded(self._detector.follower.expire())
 
     async def _write(self) -> bool:
         """Have the store told all news; return whether it was."""
@@ -215,7 +210,7 @@ class Checkpoints:
                 logger.warning("A feed has failed: what it may have held is not remembered")
         if self._loop.running:
             self._loop.stop()
-        if self._is_busy and self._last is not None:
+        if self._last is not None and not self._last.called:
             await maybe_deferred_to_future(self._last)
         if is_safe:
             await self._write_the_rest()

@@ -1,11 +1,10 @@
-"""What a crawl counts for its reports, and its end: the last checkpoint, then these."""
+"""The end of a crawl: the last checkpoint, then the reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from scrapy import Spider
-from scrapy.statscollectors import StatsCollector
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
@@ -13,35 +12,15 @@ from dedup.report.events import write_copies
 from dedup.report.findings import findings, lines_of
 from dedup.report.html import as_html
 from dedup.report.report import Report, write_json
-from dedup.report.summary import Summary
 from dedup.report.table import as_text
 from dedup.report.templating import write_html
-from dedup.report.texts import TextStore
-from dedup.scrapy_plugin import limits
-from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
-from dedup.url_advice.contents import Contents
 
 if TYPE_CHECKING:
     from dedup.scrapy_plugin.plugin import Extension
 
 logger = get_logger(__name__)
-
-
-def new_summary(settings: DedupSettings, stats: StatsCollector) -> Summary:
-    # The report is written, or the ledger keeps it; else, nobody sees more than the table.
-    has_report = bool(settings.enabled and (settings.report or settings.index.place))
-    return Summary(
-        stats,
-        settings.shown,
-        drops=settings.action == "drop",
-        with_lost_text=settings.enabled,
-        texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
-        contents=Contents(settings.method) if has_report else None,
-        min_tokens=settings.min_tokens,
-        has_report=has_report,
-    )
 
 
 async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:

@@ -53,7 +53,8 @@ class Feed:
         self.slot = slot
         self.is_stored: bool | None = None
         """Whether all of its items are; ``None`` until it is closed."""
-        self._calls: list[Callable[[], object]] = []
+        self.when_closed: list[Callable[[], object]] = []
+        """What is called when it is closed."""
         storage: Any = slot.storage
         # Scrapy tells nobody whether a feed is stored.
         self._store, storage.store = storage.store, self._store_and_note
@@ -193,20 +194,15 @@ class Feed:
         may_unmark = self._is_marked and not self._was_torn
         if self._mark and may_unmark and (self.is_stored or self.slot.file is None):
             self._mark.unlink(missing_ok=True)
-        calls, self._calls = self._calls, []
-        for call in calls:
+        for call in self.when_closed:
             call()
-
-    def when_closed(self, call: Callable[[], object]) -> None:
-        """Have *call* called when it is closed, which it must not be yet."""
-        self._calls.append(call)
 
 
 def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> bool:
     """Tell *call* whether all of *feeds* are stored, once it is known; return whether it is now."""
     for feed in feeds:
         if feed.is_stored is None:
-            feed.when_closed(partial(when_all_closed, feeds, call))
+            feed.when_closed.append(partial(when_all_closed, feeds, call))
             return False
     call(all(feed.is_stored for feed in feeds))
     return True

@@ -15,12 +15,14 @@ from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.record import PageRecord
+from dedup.report.summary import Summary
+from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.dropped_file import DroppedFile
-from dedup.scrapy_plugin.ending import end_crawl, new_summary
+from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feed import Feed, when_all_closed
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import OPEN_BATCH, Judge
@@ -32,6 +34,7 @@ from dedup.scrapy_plugin.saved_requests.saver import RequestSaver
 from dedup.scrapy_plugin.setting_values import SettingError
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import LedgerError, finished
+from dedup.url_advice.contents import Contents
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -127,7 +130,18 @@ class Extension:
 
     def _build(self, settings: DedupSettings, crawler: "Crawler") -> None:
         assert crawler.stats
-        summary = self.summary = new_summary(settings, crawler.stats)
+        # The report is written, or the ledger keeps it; else, nobody sees more than the table.
+        has_report = bool(settings.enabled and (settings.report or settings.index.place))
+        summary = self.summary = Summary(
+            crawler.stats,
+            settings.shown,
+            drops=settings.action == "drop",
+            with_lost_text=settings.enabled,
+            texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
+            contents=Contents(settings.method) if has_report else None,
+            min_tokens=settings.min_tokens,
+            has_report=has_report,
+        )
         reader = PageReader(settings.extractor, settings.method, with_sequences=settings.enabled)
         self.pool = (
             WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)

@@ -87,9 +87,11 @@ class Reader:
         if "%" not in path:
             return path
         # As Scrapy does it for feeds.
-        values = {name: getattr(self._spider, name) for name in dir(self._spider)}
-        values = {name: value for name, value in values.items() if _can_stand_in_a_path(value)}
-        values = {"time": self._time, **values}
+        values: dict[str, Any] = {"time": self._time}
+        for name in dir(self._spider):
+            value = getattr(self._spider, name)
+            if isinstance(value, str | int | float) and value != "":
+                values[name] = value
         try:
             if "://" in path:
                 return _PLACEHOLDER.sub(lambda found: quote(str(values[found[1]]), safe=""), path)
@@ -103,10 +105,6 @@ class Reader:
                 f"{shown_place(path)!r} has a wrong placeholder ({error}): there are {there}, and "
                 "%% stands for a percent sign"
             ) from None
-
-
-def _can_stand_in_a_path(value: Any) -> bool:
-    return isinstance(value, str | int | float) and value != ""
 
 
 def parse_switch(value: Any) -> bool:
@@ -245,8 +243,7 @@ def _parse_field_names(value: Any) -> frozenset[str]:
 FIELD_NAMES = Setting([], _parse_field_names, lambda _given, parsed: sorted(parsed))
 
 
-def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | None:
-    kind = "folder" if is_right_kind is Path.is_dir else "file"
+def _parse_path(kind: str, value: Any) -> Path | None:
     if not isinstance(value, str):
         raise ValueError(f"must be the path of a {kind}, got {value!r}")
     if "://" in value:
@@ -255,7 +252,7 @@ def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | Non
         return None
     path = Path(value).absolute()
     try:
-        if path.exists() and not is_right_kind(path):
+        if path.exists() and not (path.is_dir() if kind == "folder" else path.is_file()):
             raise ValueError(f"must be a {kind}, got {value!r}")
         # It is created when there is something to write; whether it can be must show now.
         existing = next(parent for parent in (path, *path.parents) if parent.exists())
@@ -267,8 +264,8 @@ def _parse_path(is_right_kind: Callable[[Path], bool], value: Any) -> Path | Non
     return path
 
 
-FILE = Setting("", partial(_parse_path, Path.is_file), _show_given, True)
-FOLDER = Setting("", partial(_parse_path, Path.is_dir), _show_given, True)
+FILE = Setting("", partial(_parse_path, "file"), _show_given, True)
+FOLDER = Setting("", partial(_parse_path, "folder"), _show_given, True)
 
 
 @dataclass(frozen=True)
@@ -319,13 +316,14 @@ STORE_PLACE = Setting("", _parse_store_place, _show_store_place, True)
 
 def check_for_workers(name: str, plugin: Any) -> None:
     """Raise SettingError if a worker process cannot load *plugin*, the value of *name*."""
-    problem = ""
+    advice = "define it in a module, or set DEDUP_WORKERS = 0"
     try:
         pickle.dumps(plugin)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        problem = f"cannot be sent to a worker process: {error};"
-    else:
-        if plugin.__module__ == "__main__":
-            problem = "is defined in the main script, which a worker process cannot import;"
-    if problem:
-        raise SettingError(f"{name} {problem} define it in a module, or set DEDUP_WORKERS = 0")
+        raise SettingError(
+            f"{name} cannot be sent to a worker process: {error}; {advice}"
+        ) from error
+    if plugin.__module__ == "__main__":
+        raise SettingError(
+            f"{name} is defined in the main script, which a worker process cannot import; {advice}"
+        )
