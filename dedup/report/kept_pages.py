@@ -5,15 +5,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from heapq import heappush, heappushpop
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dedup.detector import Detector
 from dedup.extraction import language_of_text
 from dedup.index.base import Match
 from dedup.record import PageRecord
 from dedup.report.texts import TextStore, priority
 from dedup.rule import Rule
 from dedup.text import script_of
+
+if TYPE_CHECKING:
+    from dedup.detector import Detector
 
 _PAGES = 2000
 _PAIRS_SHOWN = 50
@@ -44,7 +46,7 @@ class KeptPages:
     def _sample(self) -> list[PageRecord]:
         return [record for *_, record in sorted(self._heap, reverse=True)]
 
-    async def fetch_near_misses(self, detector: Detector) -> None:
+    async def fetch_near_misses(self, detector: "Detector") -> None:
         """Have the store of *detector* at hand what `near_misses` asks it; waits only if that does.
 
         Raises LedgerError if it cannot be asked: the report has other words for the pages.
@@ -54,7 +56,7 @@ class KeptPages:
                 {match.page for _, match in self._nearest(detector) if match}
             )
 
-    def near_misses(self, detector: Detector, threshold: object) -> dict[str, Any]:
+    def near_misses(self, detector: "Detector", threshold: object) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
 
         None is farther than twice the *threshold*, if that is known. Of the distances, the sample
@@ -85,7 +87,7 @@ class KeptPages:
             },
         }
 
-    def chinese_scripts(self, detector: Detector, texts: TextStore) -> dict[str, int] | None:
+    def chinese_scripts(self, detector: "Detector", texts: TextStore) -> dict[str, int] | None:
         """Return how many of the pages whose texts were kept are in either Chinese script.
 
         ``None`` if the method of *detector* makes no difference, or one of them was not met.
@@ -104,7 +106,7 @@ class KeptPages:
                 by_scope[record.scope].append(record)
         return by_scope
 
-    def _nearest(self, detector: Detector) -> Iterator[tuple[PageRecord, Match | None]]:
+    def _nearest(self, detector: "Detector") -> Iterator[tuple[PageRecord, Match | None]]:
         """Yield the pages with the nearest stored one of their scope that is just no match.
 
         What is found beyond the threshold depends on the index: all with fingerprints, else a part.

@@ -5,9 +5,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
@@ -20,6 +19,9 @@ from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import StoreState
 from dedup.url_advice.contents import Content, Contents
+
+if TYPE_CHECKING:
+    from dedup.detector import Detector
 
 logger = get_logger(__name__)
 
@@ -159,7 +161,7 @@ class Summary:
 
     def finish(
         self,
-        detector: Detector | None = None,
+        detector: "Detector | None" = None,
         store: StoreState | None = None,
         *,
         spider: str = "",
@@ -206,7 +208,7 @@ class Summary:
             }
         )
 
-    def _gathered(self, detector: Detector | None) -> dict[str, Any]:
+    def _gathered(self, detector: "Detector | None") -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
             "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,

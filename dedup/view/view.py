@@ -13,9 +13,8 @@ from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, Event, PageRecord, Released, StoredBatch, pack_items
 from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import host
-from dedup.view.indexes import EqualPages, ScopeIndex
+from dedup.view.indexes import EqualPages, ScopeIndex, Search
 from dedup.view.page_table import PageTable
-from dedup.view.search import Search
 
 
 class Look(NamedTuple):

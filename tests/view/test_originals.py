@@ -13,7 +13,7 @@ from dedup.record import PageRecord, keys_of
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule
 from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.stores import finished
-from dedup.view import search as module
+from dedup.view import indexes as module
 
 METHOD = SimHash()
 EVIDENCE = st.builds(
