@@ -17,7 +17,6 @@ from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
-from scrapy.utils.defer import ensure_awaitable
 
 _BLOCK = 1 << 20
 _LARGEST_FIELD = 1 << 28
@@ -48,17 +47,15 @@ class Feed:
     For each item `begin`, and `fail` if it could not be exported. At last, `end`.
     """
 
-    def __init__(self, slot: FeedSlot) -> None:
-        """Create it before the slot takes an item."""
+    def __init__(self, slot: FeedSlot, counts: tuple[int, int]) -> None:
+        """Create it before the slot takes an item, at given *counts* of stored and failed feeds."""
         self.slot = slot
+        self.counts = counts
         self.is_stored: bool | None = None
         """Whether all of its items are; ``None`` until it is closed."""
         self.when_closed: list[Callable[[], object]] = []
         """What is called when it is closed."""
         storage: Any = slot.storage
-        # Scrapy tells nobody whether a feed is stored.
-        self._store, storage.store = storage.store, self._store_and_note
-        self._is_complete = False
         options, exporter = slot.feed_options, slot.exporters[slot.format]
         plugins = options.get("postprocessing")
         self._encoding = options["encoding"] or "utf-8"
@@ -183,13 +180,9 @@ class Feed:
         file.write(line_end.removeprefix(there) if end.endswith(there) else line_end)
         file.flush()
 
-    async def _store_and_note(self, file: Any) -> None:
-        await ensure_awaitable(self._store(file))
-        self._is_complete = True
-
-    def end(self) -> None:
-        """Tell who waits whether it is stored, now that it is closed, or never will be."""
-        self.is_stored = self._is_complete and not self.is_spoilt
+    def end(self, *, is_complete: bool) -> None:
+        """Tell who waits whether it is stored: all of its file, as Scrapy says, and that whole."""
+        self.is_stored = is_complete and not self.is_spoilt
         # The mark stays as long as what a crawl has torn.
         may_unmark = self._is_marked and not self._was_torn
         if self._mark and may_unmark and (self.is_stored or self.slot.file is None):

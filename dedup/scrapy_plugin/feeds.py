@@ -85,7 +85,7 @@ class Feeds:
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
         if slot not in self._feeds:
-            self._feeds[slot] = Feed(slot)
+            self._feeds[slot] = Feed(slot, self._count_stored())
         return self._feeds[slot]
 
     # Whether the crawl may begin.
@@ -214,13 +214,25 @@ class Feeds:
     def _slot_closed(self, slot: FeedSlot) -> None:
         feed = self._feed_of(slot)
         del self._feeds[slot]
-        feed.end()
+        stored, failed = self._count_stored()
+        # Stats tell no slot from others: a failure of another one meanwhile counts for both.
+        feed.end(is_complete=stored > feed.counts[0] and failed == feed.counts[1])
         self._some_have_failed |= slot.itemcount > 0 and not feed.is_stored
+
+    def _count_stored(self) -> tuple[int, int]:
+        """Return how many feeds Scrapy has stored, and how many it could not, as its stats say."""
+        assert self._crawler.stats
+        counts = self._crawler.stats.get_stats().items()
+        stored, failed = (
+            sum(count for name, count in counts if name.startswith(f"feedexport/{kind}_count/"))
+            for kind in ("success", "failed")
+        )
+        return stored, failed
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
         for feed in self._feeds.values():
-            feed.end()  # Scrapy never closed it: as if its last bytes had no room
+            feed.end(is_complete=False)  # Scrapy never closed it: as if its last bytes had no room
         for call in self._call_when_closed:
             call()
 

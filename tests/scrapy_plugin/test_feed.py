@@ -39,7 +39,7 @@ def append(path: Path, *items: Any, is_torn: bool = True, **options: Any) -> lis
     if is_torn:
         mark.touch()
     slot = slot_of(path, **options)
-    feed = Feed(slot)
+    feed = Feed(slot, (0, 0))
     for item in items:
         feed.begin()
         slot.exporter.export_item(item)
