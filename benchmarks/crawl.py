@@ -154,7 +154,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):
-        sums = {name: stage.sum for name, stage in extension.summary._stages.items()}
+        sums = {name: total for name, (_, total) in extension.summary._stages.items()}
         for name in ("extraction", "tokens", "sketch", "index"):
             figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
         own = sums["tokens"] + sums["sketch"] + sums["index"]

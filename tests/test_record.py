@@ -102,7 +102,8 @@ def test_what_several_items_say_is_refused_if_it_ends_too_early():
 
 def test_a_claim_tells_other_items_and_replaced_pages_with_its_commit():
     record = PageRecord.of_json(WRITTEN)._replace(item=b"a value!")
-    claim = Claim(Claimed(record, 7), [3, 4])
+    claim = Claim(Claimed(record, 7))
+    claim.replaces = (3, 4)
     assert claim.committed == Committed(7, None, (3, 4))
     assert unpack_items(claim.committed.packed_items(record)) == [b"a value!"]
     claim.items.append(b"another!")
