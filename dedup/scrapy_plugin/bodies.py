@@ -95,9 +95,10 @@ class BodyReader:
             self._summary.count("bodies_repeated", 1)
             self._summary.count("seconds_saved", sum(page.seconds.values()))
             return page
+        start = perf_counter()
         future = self._being_read[key] = self._pool.submit(PageReader.read_html, response.text)
         try:
-            page = state.page = await self._result(future)
+            page = state.page = await self._result(future, start)
             self._read[key] = _pack(page)
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
@@ -107,8 +108,7 @@ class BodyReader:
             del self._being_read[key]
         return page
 
-    async def _result(self, future: "Future[Page]") -> Page:
-        start = perf_counter()
+    async def _result(self, future: "Future[Page]", start: float) -> Page:
         page = await result_of(future)
         for stage, seconds in page.seconds.items():
             self._summary.record_time(stage, seconds)
@@ -130,7 +130,8 @@ class BodyReader:
 
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
-        return await self._result(self._pool.submit(PageReader.read_field, value))
+        start = perf_counter()
+        return await self._result(self._pool.submit(PageReader.read_field, value), start)
 
 
 def _is_readable(response: Response) -> bool:

@@ -37,7 +37,7 @@ class SpiderMiddleware(_Middleware):
         self._plugin.states.of(response)  # which begins now
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._request_ends(response)
+        self._plugin.canonicals.request_ends(response.request)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -57,7 +57,7 @@ class SpiderMiddleware(_Middleware):
                     judgement = None
                     if not plugin.settings.item_field:
                         judgement = await plugin.judge.of_page(output, response, state)
-                    self._request_ends(response)
+                    plugin.canonicals.request_ends(response.request)
                     plugin.states.item_leaves(output, state, judgement)
                 yield output
             failed = False
@@ -74,7 +74,7 @@ class SpiderMiddleware(_Middleware):
                 plugin.links.output_ends(state)
             if response.request:
                 plugin.pages.output_ends(response.request, response)
-            self._request_ends(response)
+            plugin.canonicals.request_ends(response.request)
 
     async def _is_held_back(
         self, request: Request, response: Response, state: ResponseState
@@ -89,9 +89,6 @@ class SpiderMiddleware(_Middleware):
         except Exception:
             plugin.notices.count_error("the links of <%s>", response.url)
         return False
-
-    def _request_ends(self, response: Response) -> None:
-        self._plugin.canonicals.request_ends(response.request)
 
 
 class InnerSpiderMiddleware(_Middleware):
