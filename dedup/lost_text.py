@@ -46,7 +46,7 @@ class Sequences(NamedTuple):
         """Return them with the sample that so many *halvings* leave, if they are more."""
         if halvings <= self.halvings:
             return self
-        below = np.searchsorted(np.frombuffer(self.sample, "<u8"), np.uint64(_ALL >> halvings))
+        below = np.frombuffer(self.sample, "<u8").searchsorted(np.uint64(_ALL >> halvings))
         return self._replace(halvings=halvings, sample=self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:
@@ -69,7 +69,7 @@ _HEAD = Struct("<IB")
 
 
 class Thinning:
-    """Cuts the sequences of pages, as they come, to little more than a sample of them will have."""
+    """Cuts the sequences of pages, as they come, to what a `LostTextSample` of them all has."""
 
     def __init__(self) -> None:
         self._sequences = 0
@@ -77,7 +77,7 @@ class Thinning:
     def __call__(self, sequences: Sequences) -> Sequences:
         """Return what is left of those of the next page."""
         self._sequences += sequences.different
-        return sequences.thinned((self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length() - 1)
+        return sequences.thinned((self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length())
 
 
 def sequences_of(documents: Sequence[Document], hashing: Hashing = PLAIN) -> list[Sequences]:
