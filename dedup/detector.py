@@ -12,7 +12,7 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord, keys_of, with_digest
+from dedup.record import Claimed, PageRecord, Stored, keys_of, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
@@ -149,24 +149,19 @@ class Detector:
         believes: Callable[[Objection, str], bool] | None,
     ) -> Reservation:
         reason = self.rule.reason_to_skip(record)
-        if reason and not (record.digest is None and record.evidence and self.store.is_durable):
-            return Reservation(self.skipped(reason))
         if reason:  # compared with what it was itself, and with nothing else
+            if record.digest or not (record.evidence and self.store.is_durable):
+                return Reservation(self.skipped(reason))
             record = with_digest(record)
         view = self._view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self._view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         if not again and (stored := earlier.unchanged(record)):
-            self.store.note_seen(stored.number)
-            if len(earlier.numbers) > 1:
-                self._met_again.add(stored.number)
-            verdict = Verdict(Kind.UNCHANGED, self.method.name, stored.record.key, 0)
-            return Reservation(verdict, original=stored.number)
+            return self._unchanged(stored, earlier)
         claims_so_far = view.claims_so_far
         verdict, replaces = earlier.replaced_by(record, self._met_again)
-        # A new item goes with the claim that its page has in its scope.
-        claim = next((one for one in own if one.is_open and one.record.scope == record.scope), None)
+        claim = _claim_of_page(own, record.scope)
         if claim or verdict.kind is not Kind.NEW:
             believes = None
         apart_from = earlier.numbers.union(one.number for one in own)
@@ -177,23 +172,38 @@ class Detector:
                 return await self._barred(record, look, earlier)
         if claim:
             claim.add_item(record.item)
-        else:
-            claim = await self.follower.claim(Claimed(record), view)
-            claim.replaces = tuple(replaces)
-            if look and view.claims_so_far > claims_so_far + 1:
-                # Others claimed meanwhile, who had looked, too: of near pages, the lowest number
-                # holds.
-                look = await self._look(record, apart_from, claim, own_names, believes)
-                if not look.is_of_new_page:
-                    self.release(claim)
-                    return await self._barred(record, look, earlier)
+            return await self._kept(verdict, claim, look, reason)
+        claim = await self.follower.claim(Claimed(record), view)
+        claim.replaces = tuple(replaces)
+        if look and view.claims_so_far > claims_so_far + 1:
+            # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
+            look = await self._look(record, apart_from, claim, own_names, believes)
+            if not look.is_of_new_page:
+                self.release(claim)
+                return await self._barred(record, look, earlier)
+        return await self._kept(verdict, claim, look, reason)
+
+    def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
+        self.store.note_seen(stored.number)
+        if len(earlier.numbers) > 1:
+            self._met_again.add(stored.number)
+        verdict = Verdict(Kind.UNCHANGED, self.method.name, stored.record.key, 0)
+        return Reservation(verdict, original=stored.number)
+
+    async def _kept(
+        self, verdict: Verdict, claim: Claim, look: Look | None, reason: str | None
+    ) -> Reservation:
+        """Return the reservation of a kept page; its verdict says what kept it, if that is known.
+
+        *reason*: why it was compared with nothing else.
+        """
         if reason:
             return Reservation(self.skipped(reason), claim)
-        if look and look.objection and verdict.kind is Kind.NEW:
-            original = await self._key(look.page)
-            verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
-            return Reservation(verdict, claim, look.page)
-        return Reservation(verdict, claim)
+        if not (look and look.objection and verdict.kind is Kind.NEW):
+            return Reservation(verdict, claim)
+        original = await self._key(look.page)
+        verdict = Verdict(Kind.NEW, self.method.name, original, objection=look.objection)
+        return Reservation(verdict, claim, look.page)
 
     async def _look(
         self,
@@ -333,6 +343,11 @@ def storable(record: PageRecord) -> PageRecord:
     """Return *record* with a key and a scope that are not too long for a store."""
     key, scope = shorten_url(record.key), shorten_url(record.scope)
     return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)
+
+
+def _claim_of_page(own: Collection[Claim], scope: str) -> Claim | None:
+    """Return the open claim that a page has in *scope* already: its new items go with that."""
+    return next((one for one in own if one.is_open and one.record.scope == scope), None)
 
 
 def _without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:

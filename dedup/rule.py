@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from dedup.evidence import NORMAL, Demands, KnownNames, Objection, Witness, names_agree
+from dedup.evidence import NORMAL, Demands, Evidence, KnownNames, Objection, Witness, names_agree
 from dedup.limits import split_url
 from dedup.record import PageRecord
 from dedup.text import printable, readable_url
@@ -175,15 +175,11 @@ class Rule:
         if is_exact:
             is_enough = is_named_alike or demands.are_met_by_text(page.tokens, coverage)
             return None if is_enough else Objection.TITLE
-        if page.tokens >= demands.longer * original.tokens:
-            return Objection.LONGER
-        if original.tokens >= demands.longer * page.tokens and not finds_parts:
-            return Objection.SHORTER
-        is_of_template = names and not shown.headline and shown.title in names.shared
-        if is_of_template or not is_named_alike:
+        if length := _objection_to_length(page, original, demands, finds_parts=finds_parts):
+            return length
+        if not is_named_alike or _has_title_of_template(shown, names):
             return Objection.TITLE
-        has_own_words = shown.words & ~other.words and other.words & ~shown.words
-        return Objection.ADDRESS if has_own_words and not finds_parts else None
+        return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
 
     def judge(
         self,
@@ -204,3 +200,22 @@ class Rule:
         if not self.is_short(record) and (match := near()) is not None:
             return Decision(Kind.NEAR, match)
         return Decision(Kind.NEW)
+
+
+def _objection_to_length(
+    page: Witness, original: Witness, demands: Demands, *, finds_parts: bool
+) -> Objection | None:
+    if page.tokens >= demands.longer * original.tokens:
+        return Objection.LONGER
+    if original.tokens >= demands.longer * page.tokens and not finds_parts:
+        return Objection.SHORTER
+    return None
+
+
+def _has_title_of_template(shown: Evidence, names: KnownNames | None) -> bool:
+    return names is not None and not shown.headline and shown.title in names.shared
+
+
+def _have_own_words(shown: Evidence, other: Evidence) -> bool:
+    """Return whether each begins with a word of its own URL that the other one lacks."""
+    return bool(shown.words & ~other.words and other.words & ~shown.words)

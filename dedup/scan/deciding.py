@@ -54,26 +54,17 @@ def scan(
     looked_at, seen = 0, set[str]()
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
-            new = []
-            for number, record in enumerate(records, len(outcome.fates)):
+            first = len(outcome.fates)
+            for record in records:
                 if record.error is not None and not skip_bad:
                     raise RecordError(record.error)
-                fate = record.fate
-                if fate is Fate.BAD:
-                    outcome.first_bad = outcome.first_bad or record.error
-                elif looked_at < _RECORDS_WITHOUT_FIELD:
+                if record.fate is not Fate.BAD and looked_at < _RECORDS_WITHOUT_FIELD:
                     looked_at += 1
                     seen.update(record.fields)
                     if looked_at == _RECORDS_WITHOUT_FIELD:
                         check_fields(reader, reader.format.paths, looked_at, seen)
-                if fate is Fate.UNREAD:
-                    outcome.first_unread = outcome.first_unread or record.unread
-                elif fate is Fate.NEW:
-                    new.append((number, record))
-                    outcome.with_evidence += record.page.evidence is not None
-                outcome.fates.append(fate)
-                if with_keys:
-                    outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
+                _note(record, outcome, with_key=with_keys)
+            new = [pair for pair in enumerate(records, first) if pair[1].fate is Fate.NEW]
             if waiting is None:
                 judge.judge(
                     [number for number, _ in new],
@@ -90,6 +81,20 @@ def scan(
             judge.judge(*zip(*batch, strict=True))
     judge.finish()
     return outcome
+
+
+def _note(record: ReadRecord, outcome: Outcome, *, with_key: bool) -> None:
+    """Add to *outcome* what is known of *record* before it is judged."""
+    fate = record.fate
+    if fate is Fate.BAD:
+        outcome.first_bad = outcome.first_bad or record.error
+    elif fate is Fate.UNREAD:
+        outcome.first_unread = outcome.first_unread or record.unread
+    elif fate is Fate.NEW:
+        outcome.with_evidence += record.page.evidence is not None
+    outcome.fates.append(fate)
+    if with_key:
+        outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
 
 
 class _Waiting:

@@ -61,24 +61,18 @@ class Feed:
         self._encoding = options["encoding"] or "utf-8"
         self._is_local = type(storage) is FileFeedStorage
         self._writes_whole_items = exporter in _EXPORTERS_OF_WHOLE_ITEMS
-        self.can_be_flushed = (
-            type(storage) in (FileFeedStorage, StdoutFeedStorage)
-            and exporter in _DIRECT_EXPORTERS
-            and plugins is None
-        )
+        is_direct = self._is_local or type(storage) is StdoutFeedStorage
+        self.can_be_flushed = is_direct and exporter in _DIRECT_EXPORTERS and plugins is None
         """Whether an item has left the process when the file is flushed."""
         self.is_awaited = bool(options.get("batch_item_count")) and not self.can_be_flushed
         """Whether its items are safe when it is stored, while other items are in other batches."""
-        # In some encodings, more than one byte ends a line.
-        ends_lines = "\n\n".encode(self._encoding).endswith(b"\n\n")
-        ends_lines &= self._is_local and plugins is None
-        has_lines = ends_lines and issubclass(exporter, exporters.JsonLinesItemExporter)
-        self._has_records = ends_lines and issubclass(exporter, exporters.CsvItemExporter)
+        is_plain = self._is_local and plugins is None and _ends_lines(self._encoding)
+        has_lines = is_plain and issubclass(exporter, exporters.JsonLinesItemExporter)
+        self._has_records = is_plain and issubclass(exporter, exporters.CsvItemExporter)
         self._can_be_ended = has_lines or self._has_records
         self._mark = Path(f"{storage.path}.open") if self._is_local and not has_lines else None
         self._is_marked = False
-        is_appended_to = self._is_local and storage.write_mode == "ab" and has_content(storage.path)
-        is_torn = bool(is_appended_to and self._mark and self._mark.exists())
+        is_torn = bool(self._mark and _is_appended_to(storage) and self._mark.exists())
         self._last_line_may_be_open = has_lines or (self._has_records and is_torn)
         self._was_torn = is_torn and not self._has_records
         # Scrapy closes only the first of several plugins: the others may keep all that they have,
@@ -199,6 +193,15 @@ def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> 
             return False
     call(all(feed.is_stored for feed in feeds))
     return True
+
+
+def _ends_lines(encoding: str) -> bool:
+    """Return whether one byte ends a line; in some encodings, more do."""
+    return "\n\n".encode(encoding).endswith(b"\n\n")
+
+
+def _is_appended_to(storage: Any) -> bool:
+    return storage.write_mode == "ab" and has_content(storage.path)
 
 
 def has_content(path: str) -> bool:

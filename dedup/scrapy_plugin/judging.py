@@ -1,7 +1,7 @@
 """Responses and items -> verdicts and claims, whatever happens and however long that takes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, perf_counter, time
@@ -10,6 +10,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy.http import Response, TextResponse
 
+from dedup.claim import Claim
 from dedup.detector import Detector, Reservation, storable
 from dedup.evidence import Objection
 from dedup.extraction import language_of_text
@@ -275,63 +276,66 @@ class Judge:
             return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
         url = "" if state and options.key else key
-        response, canonical, believes = state and state.response, None, None
-        if url and response and state and self.canonicals.are_asked:
-            canonical = other_canonical(response)
-            if canonical:  # the title of a copy by its own word is no objection
-                believes = partial(self.canonicals.believe, record, canonical)
-            # Later items of the page do not wait: others may wait for the first ones.
-            if canonical and not (options.again or state.judgements or state.skipped):
-                await self._wait_for(canonical, response, record)
+        canonical = await self._canonical_of(record, state, options) if state and url else None
         verdict, claim, number = await self._reserve(
-            record, state, said, believes, again=options.again
+            record, state, said, canonical, again=options.again
         )
         assert verdict
         if url and verdict.is_duplicate and number is not None:
             verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
-        if not (state and state.judgements):  # the page is met once, whatever items it has
-            self.detector.learn_names(record)
         if claim and not (state and claim in state.claims):
             self.summary.claim_begins(claim, record.key, page)
-            if state:
-                state.claims.append(claim)
-        is_same = verdict.kind is Kind.UNCHANGED and verdict.original == record.key
-        if state and is_same and number is not None:
-            state.says_again(record, number)
-        differences = None
+        if not (state and state.judgements):  # the page is met once, whatever items it has
+            self.detector.learn_names(record)
+        if state:
+            state.item_is_judged(record, verdict, claim, number)
+        judgement = Judgement(verdict, page, record=record, claim=claim)
         if verdict.objection is Objection.ITEM and number is not None:
-            differences = said.beyond(self.detector.items_of(number))
-            self.detector.store.note_difference(record.key, number, differences)
-        return Judgement(verdict, page, record=record, claim=claim, differences=differences)
+            judgement.differences = said.beyond(self.detector.items_of(number))
+            self.detector.store.note_difference(record.key, number, judgement.differences)
+        return judgement
 
-    async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
-        """Wait for the page at *url*, which *response* names, while that would be stored else."""
-        assert response.request
+    async def _canonical_of(
+        self, record: PageRecord, state: ResponseState, options: RequestOptions
+    ) -> str | None:
+        """Return the URL of another page that the page of *state* names, if anybody asks.
+
+        Wait for that page, while this one would be stored in its place.
+        """
+        response = state.response
+        url = other_canonical(response) if response and self.canonicals.are_asked else None
+        # Later items of the page do not wait: others may wait for the first ones.
+        if url and not (options.again or state.judgements or state.skipped):
+            await self._wait_for(url, response, record)
+        return url
+
+    async def _wait_for(self, url: str, response: Response | None, record: PageRecord) -> None:
         try:
-            if await self.detector.is_new(record):
+            if response and response.request and await self.detector.is_new(record):
                 await self.canonicals.wait_for(url, response.request)
         except StoreDownError:
             return
         except Exception:
-            self.notices.count_error("what <%s> names as its canonical page", response.url)
+            self.notices.count_error("what <%s> names as its canonical page", record.key)
 
     async def _reserve(
         self,
         record: PageRecord,
         state: ResponseState | None,
         said: ItemValues,
-        believes: Callable[[Objection, str], bool] | None,
+        canonical: str | None,
         *,
         again: bool,
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it, until the timeout. A page
-        waits only for claims that are older than its own, so nobody waits in a circle, here or in
-        another process.
+        The title of a copy of the *canonical* page by its own word is no objection. While a near
+        page is being stored, wait for what becomes of it, until the timeout. A page waits only for
+        claims that are older than its own, so nobody waits in a circle, here or in another process.
         """
         until = monotonic() + limits.WAIT_TIMEOUT
         own = state.claims if state else ()
+        believes = partial(self.canonicals.believe, record, canonical) if canonical else None
         while True:
             try:
                 await self._join()
@@ -348,16 +352,13 @@ class Judge:
                 self.notices.count_error("<%s>", record.key)
                 return self.detector.unchecked(record)
             self.summary.record_time("index", perf_counter() - start)
-            claim, left = reservation.claim, until - monotonic()
+            claim = reservation.claim
             if reservation.verdict or claim is None:
                 return reservation
-            if left <= 0:
-                claim.put_off(_UNRESOLVED)
-            holds_older = any(one.is_open and one.number < claim.number for one in own)
-            reason = claim.put_off_for or (_UNRESOLVED if holds_older else None)
+            reason = _reason_to_give_up(claim, until, own)
             if not reason:
                 self.summary.count("claims/waited")
-                await wait_for_call(left, claim.when_ended)
+                await wait_for_call(until - monotonic(), claim.when_ended)
             elif believes:
                 believes = None  # it is what its own title makes it
             else:
@@ -406,3 +407,13 @@ class Judge:
             self.notices.count_error("the preference of <%s>", page.url)
             return verdict
         return replace(verdict, preferred=best)
+
+
+def _reason_to_give_up(claim: Claim, until: float, own: Collection[Claim]) -> str | None:
+    """Return why a page with its *own* claims does not wait for *claim*, if it does not."""
+    if monotonic() >= until:
+        claim.put_off(_UNRESOLVED)
+    if claim.put_off_for:
+        return claim.put_off_for
+    holds_older = any(one.is_open and one.number < claim.number for one in own)
+    return _UNRESOLVED if holds_older else None

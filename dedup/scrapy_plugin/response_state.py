@@ -1,6 +1,6 @@
 """Responses on their way through callback, pipelines and feeds, and what became of them."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -117,10 +117,15 @@ class ResponseState:
         """The verdicts on its items that have ended, as far as these were recognised."""
         return {one.verdict.kind if one else None for one, _ in self.outcomes}
 
-    def says_again(self, record: PageRecord, number: int) -> None:
-        """Note that the item of *record* says again what stored page *number* says."""
-        of_page = with_digest(record._replace(item=b""))  # as its claim has it
-        self.said.setdefault(of_page, {}).setdefault(number, []).append(record.item)
+    def item_is_judged(
+        self, record: PageRecord, verdict: Verdict, claim: Claim | None, number: int | None
+    ) -> None:
+        """Note the *claim* on an item, or that it says again what stored page *number* says."""
+        if claim and claim not in self.claims:
+            self.claims.append(claim)
+        if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
+            of_page = with_digest(record._replace(item=b""))  # as its claim has it
+            self.said.setdefault(of_page, {}).setdefault(number, []).append(record.item)
 
     def output_ends(self, *, failed: bool) -> None:
         """The output of a callback has ended; *failed*: with an exception."""
@@ -147,23 +152,13 @@ class ResponseState:
         if self.open_outputs or self.items_under_way:
             return
         has_failed = self.callback_has_failed or self.item_has_failed
-        stored: dict[Claim, set[bytes]] = {}
-        for judgement, is_stored in () if has_failed else self.outcomes:
-            if is_stored and judgement and judgement.claim and judgement.record:
-                stored.setdefault(judgement.claim, set()).add(judgement.record.item)
+        stored = {} if has_failed else self._stored_by_claim()
         said, self.said = self.said, {}
         for claim in [one for one in self.claims if one.is_open]:
             if claim in stored:
                 of_page = claim.record._replace(item=b"")
                 again = said.pop(of_page, {})
-                # What it says that is stored of other pages: the next crawl finds it unchanged in
-                # that, too, whatever becomes of these.
-                elsewhere = [
-                    one.record.item
-                    for one in self.judgements.values()
-                    if one.verdict.is_duplicate and one.record
-                    and one.record._replace(item=b"") == of_page
-                ]  # fmt: skip
+                elsewhere = self._stored_elsewhere(of_page)
                 claim.items = sorted(stored[claim].union(elsewhere, *again.values()))
                 claim.replaces = tuple(sorted({*claim.replaces, *again}))
             self.states.end_claim(claim, claim in stored, self.batches)
@@ -172,6 +167,24 @@ class ResponseState:
                 self.states.renew(record, again)
         if self.states.settled:
             self.states.settled(self, has_failed)
+
+    def _stored_by_claim(self) -> dict[Claim, set[bytes]]:
+        """Return what the stored items of each claim say."""
+        stored: dict[Claim, set[bytes]] = {}
+        for judgement, is_stored in self.outcomes:
+            if is_stored and judgement and judgement.claim and judgement.record:
+                stored.setdefault(judgement.claim, set()).add(judgement.record.item)
+        return stored
+
+    def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
+        """Yield what was said that items of other pages say, which are stored.
+
+        The next crawl finds the page unchanged in that, too, whatever becomes of the others.
+        """
+        for judgement in self.judgements.values():
+            record = judgement.record if judgement.verdict.is_duplicate else None
+            if record and record._replace(item=b"") == of_page:
+                yield record.item
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -13,7 +13,7 @@ from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
-from dedup.preference import CRITERIA, first, newest
+from dedup.preference import CRITERIA, Preference, first, newest
 from dedup.record_field import MadeWith
 from dedup.records import Fields
 from dedup.records.base import check_column, columns_of
@@ -178,26 +178,7 @@ def _reader_of(
     [(kind, content)] = named.items()
     # Records have keys of their own unless another column is named.
     own_key = None if kind == "record" and key == "url" else key or ""
-    checks = (
-        (not preference, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
-        (first in preference.criteria[:-1], "keep: after first, nothing is left to decide"),
-        (newest in preference.criteria and not date, "keep newest needs date, a column"),
-        (
-            kind == "record" and where is not None and where.needs_language,
-            "a scope of languages is for text and html: no record has one",
-        ),
-        (
-            kind != "record" and where is not None and where.needs_url and not key,
-            "a scope of URLs needs key, a column",
-        ),
-        (
-            not 1 <= page_timeout <= SECONDS_OF_A_DAY,
-            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}",
-        ),
-    )
-    for is_wrong, problem in checks:
-        if is_wrong:
-            raise ValueError(problem)
+    _check_together(kind, where, preference, page_timeout, key, date)
     for what, name in {kind: content, "key": own_key, "date": date, "canonical": canonical}.items():
         if name:
             check_column(name, df.columns, f"{what}: the DataFrame")
@@ -221,6 +202,37 @@ def _reader_of(
     )
     columns = columns_of(fields, df.columns, "the DataFrame")
     return RowReader(reader, columns, preference, made_with)
+
+
+def _check_together(
+    kind: str,
+    where: Scope | None,
+    preference: Preference,
+    page_timeout: float,
+    key: str | None,
+    date: str | None,
+) -> None:
+    """Raise ValueError for what does not go together."""
+    checks = (
+        (not preference, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
+        (first in preference.criteria[:-1], "keep: after first, nothing is left to decide"),
+        (newest in preference.criteria and not date, "keep newest needs date, a column"),
+        (
+            kind == "record" and where is not None and where.needs_language,
+            "a scope of languages is for text and html: no record has one",
+        ),
+        (
+            kind != "record" and where is not None and where.needs_url and not key,
+            "a scope of URLs needs key, a column",
+        ),
+        (
+            not 1 <= page_timeout <= SECONDS_OF_A_DAY,
+            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}",
+        ),
+    )
+    for is_wrong, problem in checks:
+        if is_wrong:
+            raise ValueError(problem)
 
 
 @contextmanager
