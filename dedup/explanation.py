@@ -46,9 +46,9 @@ def explain(
     """
     sides = {"a": one, "b": other}
     records = {name: side.record(method) for name, side in sides.items()}
-    others = {name: kind().with_hashing(method.hashing) for name, kind in METHODS.items()}
-    methods = {method.name: method} | others | {method.name: method}
-    judgements = [compare(one, other, each, rule, names) for each in methods.values()]
+    others = [kind for name, kind in METHODS.items() if name != method.name]
+    methods = [method, *(kind().with_hashing(method.hashing) for kind in others)]
+    judgements = [compare(one, other, each, rule, names) for each in methods]
     fingerprints = None
     sketches = [record.sketch for record in records.values()]
     if isinstance(method, FingerprintMethod) and None not in sketches:

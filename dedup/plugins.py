@@ -64,7 +64,10 @@ class MethodChoice(NamedTuple):
         """Return the method, with its arguments; raises ValueError if it does not take them."""
         try:
             check_arguments(self.kind, self.arguments)
-            return self.as_it_sees_chinese(self.kind(**self.arguments))
+            method = self.kind(**self.arguments)
+            if not isinstance(getattr(method, "max_distance", None), int | float):
+                raise TypeError("lacks a max_distance, a number")
+            return self.as_it_sees_chinese(method)
         except TypeError as error:
             raise ValueError(f"{self.name} {error}") from error
         except ValueError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, is_number
 
 PageFilter = Callable[[int], bool]
 """A predicate on page numbers: whether a query may return the page."""
@@ -44,10 +44,14 @@ class Index(ABC):
         number is not from 0 to 2**32 - 2 or *sketch* is not a sketch, and leaves the index
         unchanged. Whether a number is already in use is not checked.
         """
-        [number] = page_numbers(page if page is None else [page], self._next_page, 1).tolist()
+        # Not as one of many: a crawl adds each page by itself.
+        number = self._next_page if page is None else page
+        if not (is_number(number) and 0 <= number <= LAST_PAGE):
+            raise _range_error(page)
+        number = int(number)
         self._store(sketch, number)
         self._next_page = max(self._next_page, number + 1)
-        return number  # type: ignore[no-any-return]
+        return number
 
     def add_many(self, sketches: Any, pages: Any = None) -> Array:
         """Store many sketches; return their page numbers, shape (n,), uint32.
@@ -126,7 +130,11 @@ def page_numbers(pages: Any, next_page: int, count: int) -> Array:
     if count and not (
         numbers.dtype.kind in "iu" and numbers.min() >= 0 and numbers.max() <= LAST_PAGE
     ):
-        if pages is None:
-            raise ValueError("all page numbers are in use")
-        raise ValueError(f"pages must be numbers from 0 to {LAST_PAGE}, got {pages!r:.80}")
+        raise _range_error(pages)
     return numbers.astype(np.uint32)
+
+
+def _range_error(pages: Any) -> ValueError:
+    if pages is None:
+        return ValueError("all page numbers are in use")
+    return ValueError(f"pages must be numbers from 0 to {LAST_PAGE}, got {pages!r:.80}")

@@ -69,16 +69,24 @@ class HammingIndex(Index):
         return super().add_many(self._prints.array(sketches), pages)
 
     def _store(self, sketch: int, page: int) -> None:
-        self._store_many(self._prints.array([sketch]), page)
+        row = self._prints.row(self._prints.to_integer(sketch))
+        self._make_room(1)
+        self._rows[self._used], self._pages[self._used] = row, page
+        self._used += 1
+        self._count += 1
 
-    def _store_many(self, sketches: Array, pages: Array | int) -> None:
+    def _store_many(self, sketches: Array, pages: Array) -> None:
+        self._make_room(len(sketches))
         end = self._used + len(sketches)
-        if end > len(self._rows):
-            size = max(64, end + len(self._rows) // 8)
-            self._rows, self._pages = _resized(self._rows, size), _resized(self._pages, size)
         self._rows[self._used : end], self._pages[self._used : end] = sketches, pages
         self._used = end
         self._count += len(sketches)
+
+    def _make_room(self, count: int) -> None:
+        end = self._used + count
+        if end > len(self._rows):
+            size = max(64, end + len(self._rows) // 8)
+            self._rows, self._pages = _resized(self._rows, size), _resized(self._pages, size)
 
     def query(self, sketch: int, counts: PageFilter | None = None) -> Match | None:
         """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.

@@ -43,17 +43,20 @@ class KeyIndex(Index):
         self._last: tuple[object, _Keys] | None = None
 
     def _store(self, sketch: Any, page: int) -> None:
-        self._append(self._keys_of(sketch), np.array([page], np.uint32))
+        keys, _, [payload] = self._keys_of(sketch)
+        position = len(self._payloads)
+        self._is_in_order = self._is_in_order and page >= self._next_page
+        # A slice: what ran out of memory before it had a payload is gone.
+        self._pages[position:] = array("I", [page])
+        self._payloads.append(payload)
+        self._table.add(keys, position)
+        self._count += 1
 
     def _store_many(self, sketches: Sequence[bytes], pages: Array) -> None:
-        self._append(self._method.keys_of_many(sketches), pages)
-
-    def _append(self, sketches: _Keys, pages: Array) -> None:
-        keys, counts, payloads = sketches
+        keys, counts, payloads = self._method.keys_of_many(sketches)
         first = len(self._payloads)
         is_later = (pages[:1] >= self._next_page).all() and (pages[1:] > pages[:-1]).all()
         self._is_in_order = self._is_in_order and bool(is_later)
-        # A slice: what ran out of memory before it had a payload is gone.
         self._pages[first:] = array("I", pages.tobytes())
         self._payloads.extend(payloads)
         self._table.add(keys, np.repeat(np.arange(first, len(self._payloads)), counts))

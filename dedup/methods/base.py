@@ -221,15 +221,13 @@ class Method(ABC):
         """
         return 1
 
+    @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
-        """Return *sketch* as bytes for storage; here, it is bytes itself."""
-        if not isinstance(sketch, bytes):
-            raise TypeError(f"the sketches of {self.name} need to_bytes and from_bytes")
-        return sketch
+        """Return *sketch* as bytes for storage."""
 
+    @abstractmethod
     def from_bytes(self, data: bytes) -> Any:
         """Return the sketch of which `to_bytes` made *data*."""
-        return data
 
     def payload(self, sketch: Any) -> bytes:
         """Return the part of *sketch* from which its distance to others is computed.
@@ -241,6 +239,16 @@ class Method(ABC):
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,)."""
         raise NotImplementedError
+
+
+class BytesMethod(Method):
+    """A method whose sketches are bytes as they are stored."""
+
+    def to_bytes(self, sketch: bytes) -> bytes:
+        return sketch
+
+    def from_bytes(self, data: bytes) -> bytes:
+        return data
 
 
 class ArrayMethod(Method):

@@ -8,14 +8,14 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
-from dedup.methods.base import Method, as_rows
+from dedup.methods.base import BytesMethod, as_rows
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document
 
 
 @dataclass(eq=False)
-class Combined(Method):
+class Combined(BytesMethod):
     """Two pages match if they match by shingling and at least 355 of 384 projected bits agree.
 
     Shingling sees the order of words but not their frequency; for the projection it is the reverse.

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dedup.arrays import Array, lengths_of
-from dedup.methods.base import ArrayMethod, Method
+from dedup.methods.base import ArrayMethod, BytesMethod
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.text import Document
 from dedup.words import words_of
 
 
-class SingleDigestMethod(Method):
+class SingleDigestMethod(BytesMethod):
     """A method whose sketch is one 128-bit digest of the page; pages with equal digests match.
 
     Numbers of 4 bytes may follow the digest.

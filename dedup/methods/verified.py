@@ -11,7 +11,7 @@ import numpy as np
 
 from dedup.arrays import Array, Packed
 from dedup.methods.arguments import fixed, share
-from dedup.methods.base import as_rows
+from dedup.methods.base import BytesMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import ShingleMethod
@@ -37,7 +37,7 @@ _CHECKED = np.dtype(
 
 
 @dataclass(eq=False)
-class Verified(ShingleMethod):
+class Verified(ShingleMethod, BytesMethod):
     """Near-duplicates by their shingles and by the numbers that were replaced.
 
     The distance of two pages is 1 - J + 10 * sqrt(R) / N. J is the Jaccard similarity of their

@@ -138,9 +138,9 @@ class PageEvents:
             shorten(title, _LONGEST_TITLE) if title else None,
         )  # fmt: skip
         number = self._insert("pages", texts, verdict.distance)
-        # Of a page that is stored, once its claim ends.
-        is_known = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
-        if page and page.sequences and not is_known:
+        # Those of a page that may be stored come when its claim ends.
+        may_be_stored = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
+        if page and page.sequences and not may_be_stored:
             self._insert("bulk.judged", (), number, self._thin(page.sequences).to_bytes())
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:

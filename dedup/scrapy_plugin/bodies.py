@@ -4,6 +4,7 @@ import contextlib
 import marshal
 from collections import Counter
 from concurrent.futures import Future
+from dataclasses import replace
 from hashlib import blake2b
 from time import perf_counter
 
@@ -125,7 +126,9 @@ class BodyReader:
         if page.text is None and isinstance(response, HtmlResponse):
             self._summary.count("bodies_read_again", 1)
             future = self._pool.submit(PageReader.read_html, response.text)
-            page = self._states.of(response).page = await result_of(future)
+            again = await result_of(future)
+            # The sequences of its text were counted when it was read first.
+            page = self._states.of(response).page = replace(again, sequences=None)
         return page
 
     async def read_field(self, value: str) -> Page:

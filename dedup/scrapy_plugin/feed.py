@@ -169,9 +169,9 @@ class Feed:
                 # Within quotes they end there, elsewhere they are part of a field.
                 end = f"torn{dialect.quotechar or ''}".encode()
                 file.write(end)
-        half = len(line_end) // 2  # of \r\n
-        there = line_end if end.endswith(line_end) else line_end[:half]
-        file.write(line_end.removeprefix(there) if end.endswith(there) else line_end)
+        if not end.endswith(line_end):
+            # Half of a line end, as of \r\n, may be there.
+            file.write(line_end[1:] if end.endswith(line_end[:1]) else line_end)
         file.flush()
 
     def end(self, *, is_complete: bool) -> None:

@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import (
     FeedExporter,
     FeedSlot,
+    FileFeedStorage,
     ItemFilter,
     StdoutFeedStorage,
 )
@@ -109,8 +110,9 @@ class Feeds:
         """
         for slot in self._slots:
             storage: Any = slot.storage
-            # That of a local file, but a derived class may lack it.
-            mode = getattr(storage, "write_mode", None)
+            is_local = isinstance(storage, FileFeedStorage)
+            # A derived class with a constructor of its own may lack the mode.
+            mode = getattr(storage, "write_mode", None) if is_local else None
             if mode == "wb" and has_content(storage.path):
                 self._refuse(
                     OVERWRITTEN_FEED,
@@ -190,7 +192,8 @@ class Feeds:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(slot for slot in self._slots if slot.uri_template == uri))
-        if (self._refuses_torn and feed.slot.file is None) or feed.is_spoilt:
+        is_torn_now = feed.is_spoilt and feed.can_be_flushed
+        if is_torn_now or (self._refuses_torn and feed.slot.file is None):
             try:
                 feed.check()
             except TornFeedError as error:  # a later batch, or an item before had no room

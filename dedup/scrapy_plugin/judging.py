@@ -276,7 +276,9 @@ class Judge:
             return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
         url = "" if state and options.key else key
-        canonical = await self._canonical_of(record, state, options) if state and url else None
+        canonical = None
+        if state and url:
+            canonical = await self._wait_for_canonical(record, state, options)
         verdict, claim, number = await self._reserve(
             record, state, said, canonical, again=options.again
         )
@@ -295,7 +297,7 @@ class Judge:
             self.detector.store.note_difference(record.key, number, judgement.differences)
         return judgement
 
-    async def _canonical_of(
+    async def _wait_for_canonical(
         self, record: PageRecord, state: ResponseState, options: RequestOptions
     ) -> str | None:
         """Return the URL of another page that the page of *state* names, if anybody asks.
@@ -303,20 +305,19 @@ class Judge:
         Wait for that page, while this one would be stored in its place.
         """
         response = state.response
-        url = other_canonical(response) if response and self.canonicals.are_asked else None
+        if not (response and response.request and self.canonicals.are_asked):
+            return None
+        url = other_canonical(response)
         # Later items of the page do not wait: others may wait for the first ones.
         if url and not (options.again or state.judgements or state.skipped):
-            await self._wait_for(url, response, record)
+            try:
+                if await self.detector.is_new(record):
+                    await self.canonicals.wait_for(url, response.request)
+            except StoreDownError:
+                pass  # `_reserve` tells of it
+            except Exception:
+                self.notices.count_error("what <%s> names as its canonical page", record.key)
         return url
-
-    async def _wait_for(self, url: str, response: Response | None, record: PageRecord) -> None:
-        try:
-            if response and response.request and await self.detector.is_new(record):
-                await self.canonicals.wait_for(url, response.request)
-        except StoreDownError:
-            return
-        except Exception:
-            self.notices.count_error("what <%s> names as its canonical page", record.key)
 
     async def _reserve(
         self,

@@ -136,11 +136,12 @@ class DedupSettings:
 
     def _check_files(self, settings: BaseSettings) -> None:
         """Raise SettingError if two settings, or one and a feed, are one file, also by links."""
-        feeds = [str(uri).removeprefix("file://") for uri in settings.getdict("FEEDS")]
-        ours = (self.index.place, self.duplicates, self.report)
-        paths = [os.path.realpath(path) for path in (*feeds, *ours) if isinstance(path, str | Path)]
-        for path in paths:
-            if paths.count(path) > 1:
+        uris = settings.getdict("FEEDS")
+        feeds = {os.path.realpath(str(uri).removeprefix("file://")) for uri in uris}
+        places = (self.index.place, self.duplicates, self.report)
+        ours = [os.path.realpath(place) for place in places if isinstance(place, Path)]
+        for path in ours:
+            if path in feeds or ours.count(path) > 1:
                 raise SettingError(
                     f"{path} is used twice: give DEDUP_INDEX, DEDUP_DUPLICATES, DEDUP_REPORT and "
                     "each feed a file of its own"

@@ -318,8 +318,7 @@ def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:
 
     As far as it can be told without pages.
     """
-    if known is None:
-        return not entries or entries[0].position == 1
-    return bool(entries) and (*entries[0][:4], type(entries[0].event)) == (
-        *known[:4], type(known.event)
-    )  # fmt: skip
+    if not entries or known is None:
+        return not known if not entries else entries[0].position == 1
+    first = entries[0]
+    return first[:4] == known[:4] and type(first.event) is type(known.event)

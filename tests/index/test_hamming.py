@@ -212,7 +212,7 @@ WRONG = [
     (lambda index: index.add(None), "a whole number of 64 bits, got None"),
     (lambda index: index.query(2**64), "a fingerprint must be a whole number of 64 bits"),
     (lambda index: index.discard(2**64, 0), "a fingerprint must be a whole number of 64 bits"),
-    (lambda index: index.add(1, page=-1), "pages must be numbers from 0 to 4294967294, got [-1]"),
+    (lambda index: index.add(1, page=-1), "pages must be numbers from 0 to 4294967294, got -1"),
     (lambda index: index.add(1, page=2**32), "pages must be numbers from 0 to 4294967294"),
     (lambda index: index.add_many([1, 2**64]), "a whole number of 64 bits"),
     (lambda index: index.add_many([1, 2], [7]), "2 sketches need 2 pages, got 1"),

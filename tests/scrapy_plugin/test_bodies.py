@@ -44,3 +44,19 @@ def test_a_page_that_is_read_at_once_waits_no_less_than_no_time(options, tmp_pat
     stages = report_in(tmp_path)["seconds_per_page"]
     assert stages["extraction"]["sum"] > 0
     assert stages["waiting"]["sum"] >= 0
+
+
+def test_a_body_that_is_read_once_more_for_its_text_has_no_other_sequences():
+    """They were counted when it was read first."""
+    pages = []
+
+    async def parse(self, response):
+        reader = self.crawler.get_extension(Extension).pages
+        pages.append(await reader.read_with_text(response))
+        yield {"url": response.url}
+
+    crawl_site({"/a": page(article(1)), "/b": page(article(1))}, parse=parse)
+    first, again = pages
+    assert first.text == again.text != ""
+    assert first.sequences
+    assert not again.sequences

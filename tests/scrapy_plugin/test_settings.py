@@ -147,12 +147,22 @@ class Incomplete(FingerprintMethod):
     name, version = "incomplete", 1
 
 
+class WithoutDistance(FingerprintMethod):
+    name, version = "without-distance", 1
+
+    def __init__(self) -> None: ...
+
+    def sketch(self, document: Any) -> int:
+        return 0
+
+
 @each(
     ("settings", "message"),
     [
         *(({name: value}, message) for name, value, message in WRONG),
         ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion'> lacks version"),
         ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
+        ({"DEDUP_METHOD": WithoutDistance}, "lacks a max_distance, a number"),
         ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
         (
             {"DEDUP_METHOD": {"name": "simhash", "max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
