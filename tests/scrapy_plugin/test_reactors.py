@@ -43,7 +43,7 @@ def test_a_crawl_judges_stores_and_remembers_every_page_on_every_reactor(
     assert stats["dedup/pages"] == 15
     assert stats["item_scraped_count"] == 14
     assert stats["item_dropped_reasons_count/NearDuplicate"] == 1
-    assert stats["dedup/checkpoints/written"] > 2
+    assert stats["dedup/checkpoints/written"] > 1  # the end writes one, too
     assert "dedup/checkpoints/failed" not in stats
     assert query(tmp_path / "pages.sqlite", "SELECT count(*) FROM pages") == [(14,)]
     assert query(tmp_path / "pages.sqlite", "SELECT reason FROM crawls") == [("finished",)]
