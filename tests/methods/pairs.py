@@ -1,8 +1,15 @@
-"""Pairs of sketches and of texts, and the oracle of what arrays are mixed to."""
+"""Sketches of texts, pairs of them, and the oracle of what arrays are mixed to."""
 
 from dedup.search import index_for
+from dedup.text import Document
 
 MASK = (1 << 64) - 1
+
+
+def sketched(method, text):
+    """The sketch of a text as bytes, which can be compared, or None."""
+    sketch = method.sketch(Document.from_main_text(text))
+    return None if sketch is None else method.to_bytes(sketch)
 
 
 def found(method, one, other):

@@ -1,6 +1,4 @@
 import hashlib
-import math
-import random
 
 import pytest
 from hypothesis import given
@@ -93,18 +91,3 @@ def test_sketches_match_if_they_share_a_key(one, other):
     method = IMatch(randomised=3)
     share = bool(set(method.keys(one)) & set(method.keys(other)))
     assert matches(method, one, other) == share
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [4, 10, 20])
-@pytest.mark.parametrize("terms", [1, 2, 3, 5])
-def test_pages_match_with_the_probability_of_the_paper(count, terms):
-    method, chooser, pairs = IMatch(randomised=count), random.Random(count * terms), 300
-    matching = 0
-    for _ in range(pairs):
-        words = [f"x{chooser.getrandbits(40)}" for _ in range(30 + terms)]
-        one, other = sketched(method, *words[terms:]), sketched(method, *words)
-        matching += matches(method, one, other)
-    expected = 1 - (1 - 0.3**terms) ** count
-    error = math.sqrt(expected * (1 - expected) / pairs)
-    assert abs(matching / pairs - expected) < 4 * error + 1 / pairs

@@ -6,12 +6,12 @@ from hashlib import blake2b, scrypt
 
 import pytest
 from cases import each
+from pairs import sketched
 from texts import CHINESE, ENGLISH, article
 
 from dedup.methods import METHODS, SimHash, hashing
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.text import Document
 from dedup.words import Words
 
 SECRET = "correct horse battery staple"
@@ -22,11 +22,6 @@ TEXTS = [ENGLISH, CHINESE, f"{ENGLISH}\n{CHINESE}", article(1), "", "one word", 
 @pytest.fixture(params=METHODS)
 def method(request):
     return METHODS[request.param]()
-
-
-def sketched(method, text):
-    sketch = method.sketch(Document.from_main_text(text))
-    return None if sketch is None else method.to_bytes(sketch)
 
 
 @pytest.mark.slow

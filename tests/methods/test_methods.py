@@ -13,6 +13,7 @@ import xxhash
 from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pairs import sketched
 from texts import CHINESE, ENGLISH
 
 from dedup.arrays import Packed, lengths_of
@@ -67,12 +68,6 @@ def test_a_method_says_what_it_is_and_where_it_is_from(registered):
 )
 def document(request):
     return Document.from_main_text(request.param)
-
-
-def sketched(method, text):
-    """The sketch of a text as bytes, which can be compared, or None."""
-    sketch = method.sketch(Document.from_main_text(text))
-    return None if sketch is None else method.to_bytes(sketch)
 
 
 def edited(text, share, seed=0):

@@ -1,23 +1,16 @@
-import math
-
 import numpy as np
 import pytest
-from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import MASK, fmix64, found
+from texts import ENGLISH
 
 from dedup.methods import minhash
-from dedup.methods.hashing import mix
 from dedup.methods.minhash import MinHash
 from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
 
 ROSE = "a rose is a rose is a rose"
-ENGLISH = (
-    "The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says "
-    "that the piano was the quietest of them, and that the brides were not."
-)
 
 
 def minimums_by_hand(hashes, count):
@@ -68,19 +61,6 @@ def test_a_signature_is_that_computed_by_hand(text, width):
     assert sketch.tolist() == minimums_by_hand(shingles, 15)
 
 
-@pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.8, 0.95])
-@pytest.mark.parametrize("keys", ["random", "consecutive"])
-def test_a_component_is_equal_with_the_probability_of_the_jaccard_similarity(jaccard, keys):
-    functions, union = 4096, 400
-    values = random_hashes(union, 1) if keys == "random" else mix(np.arange(union))
-    shared = round(jaccard * union)
-    border = (union - shared) // 2
-    one, other = values[: border + shared], values[border:]
-    equal = np.mean(minimums(one, functions) == minimums(other, functions))
-    error = math.sqrt(jaccard * (1 - jaccard) / functions)
-    assert abs(equal - jaccard) < 4 * error
-
-
 @pytest.mark.parametrize("at_a_time", [1, 1 << 16])
 def test_the_minimums_of_many_sets_are_those_of_each(monkeypatch, at_a_time):
     monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
@@ -98,13 +78,6 @@ def test_a_key_is_of_one_band_and_its_place():
     assert list(method.keys(of_integers(1, 2, 9, 9, 2, 1)))[::2] == keys[::2]
     assert set(keys) & set(method.keys(of_integers(9, 1, 2, 1, 2, 2))) == set()
     assert keys[0] == 2312343713257724203
-
-
-@each(("differing", "distance"), [(34, 34), (35, 35), (36, None), (37, None)])
-def test_a_page_matches_up_to_the_threshold(differing, distance):
-    method = MinHash()
-    one = random_signature(12)
-    assert found(method, one, changed(one, range(differing))) == distance
 
 
 def test_a_page_that_shares_no_band_is_not_found_however_near_it_is():

@@ -1,4 +1,3 @@
-import math
 import random
 
 import numpy as np
@@ -22,14 +21,6 @@ def bin_minimums(sets, bins):
 
 def value_of(element):
     return (element & 0xFFFFFFFF) >> 1
-
-
-def sets_of(jaccard, size, seed):
-    """Two sets of that size and similarity, as hashes."""
-    chooser = random.Random(seed)
-    shared = round(2 * size * jaccard / (1 + jaccard))
-    numbers = chooser.sample(range(2**40), 2 * size - shared)
-    return hashes(numbers[:size]), hashes(numbers[size - shared :]), shared / (2 * size - shared)
 
 
 @pytest.mark.slow
@@ -60,21 +51,3 @@ def test_an_empty_bin_asks_one_after_the_other(bins):
             number = seeds(bins)[place] ^ np.uint64(probe)
             asked = int(mix(np.array([number]))[0]) % bins
         assert least[place] == own[asked]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jaccard", [0.0, 0.3, 0.65, 0.9, 1.0])
-@pytest.mark.parametrize("size", [40, 400, 4000])
-def test_one_bit_signatures_estimate_the_similarity(jaccard, size):
-    estimates, wanted = [], []
-    for seed in range(60):
-        one, other, exact = sets_of(jaccard, size, seed)
-        signatures = one_permutation.one_bit_signatures(*together([one, other]), 1024)
-        differing = np.bitwise_count(np.bitwise_xor(*signatures))
-        estimates.append(1 - 2 * int(differing.sum()) / 1024)
-        wanted.append(exact)
-    errors = np.subtract(estimates, wanted)
-    assert np.mean(errors) == pytest.approx(0, abs=4 * np.std(errors) / math.sqrt(60) + 0.003)
-    # A share of 1,024 independent bits has a standard deviation of up to 1 / 32.
-    assert np.std(errors) < 0.05
-    assert jaccard < 1 or estimates == [1.0] * 60

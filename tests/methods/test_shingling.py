@@ -5,16 +5,13 @@ from itertools import combinations
 import numpy as np
 from cases import each
 from pairs import found
+from texts import ENGLISH
 
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes
 from dedup.methods.shingling import Shingling
 from dedup.text import Document
 
-ENGLISH = (
-    "The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says "
-    "that the piano was the quietest of them, and that the brides were not."
-)
 EVERY_SET_OF_PLACES = [places for size in range(7) for places in combinations(range(6), size)]
 
 
