@@ -171,15 +171,10 @@ class Rule:
             return Objection.WEAK
         elif shown.size >= demands.longer * other.size:
             return Objection.LONGER
-        is_named_alike = names_agree(shown, other, names) is not False
-        if is_exact:
-            is_enough = is_named_alike or demands.are_met_by_text(page.tokens, coverage)
-            return None if is_enough else Objection.TITLE
-        if length := _objection_to_length(page, original, demands, finds_parts=finds_parts):
-            return length
-        if not is_named_alike or _has_title_of_template(shown, names):
-            return Objection.TITLE
-        return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
+        if not is_exact:
+            return _objection_to_near(page, original, demands, names, finds_parts=finds_parts)
+        is_enough = demands.are_met_by_text(page.tokens, coverage)
+        return None if is_enough or _are_named_alike(shown, other, names) else Objection.TITLE
 
     def judge(
         self,
@@ -202,14 +197,28 @@ class Rule:
         return Decision(Kind.NEW)
 
 
-def _objection_to_length(
-    page: Witness, original: Witness, demands: Demands, *, finds_parts: bool
+def _objection_to_near(
+    page: Witness,
+    original: Witness,
+    demands: Demands,
+    names: KnownNames | None,
+    *,
+    finds_parts: bool,
 ) -> Objection | None:
+    shown, other = page.evidence, original.evidence
+    assert shown is not None
+    assert other is not None
     if page.tokens >= demands.longer * original.tokens:
         return Objection.LONGER
     if original.tokens >= demands.longer * page.tokens and not finds_parts:
         return Objection.SHORTER
-    return None
+    if not _are_named_alike(shown, other, names) or _has_title_of_template(shown, names):
+        return Objection.TITLE
+    return None if finds_parts or not _have_own_words(shown, other) else Objection.ADDRESS
+
+
+def _are_named_alike(shown: Evidence, other: Evidence, names: KnownNames | None) -> bool:
+    return names_agree(shown, other, names) is not False
 
 
 def _has_title_of_template(shown: Evidence, names: KnownNames | None) -> bool:

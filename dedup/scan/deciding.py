@@ -51,18 +51,14 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
     outcome = judge.outcome
     waiting = _Waiting(keep) if keep.changes_order else None
-    looked_at, seen = 0, set[str]()
+    fields = _FieldCheck(reader)
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
             first = len(outcome.fates)
             for record in records:
                 if record.error is not None and not skip_bad:
                     raise RecordError(record.error)
-                if record.fate is not Fate.BAD and looked_at < _RECORDS_WITHOUT_FIELD:
-                    looked_at += 1
-                    seen.update(record.fields)
-                    if looked_at == _RECORDS_WITHOUT_FIELD:
-                        check_fields(reader, reader.format.paths, looked_at, seen)
+                fields.look_at(record)
                 _note(record, outcome, with_key=with_keys)
             new = [pair for pair in enumerate(records, first) if pair[1].fate is Fate.NEW]
             if waiting is None:
@@ -74,7 +70,7 @@ def scan(
             else:
                 for number, record in new:
                     waiting.append(number, record)
-    check_fields(reader, reader.format.paths, looked_at, seen)
+    fields.check()
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
@@ -95,6 +91,27 @@ def _note(record: ReadRecord, outcome: Outcome, *, with_key: bool) -> None:
     outcome.fates.append(fate)
     if with_key:
         outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
+
+
+class _FieldCheck:
+    """Says so if none of the first records has a field that was asked for."""
+
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader = reader
+        self._records = 0
+        self._seen: set[str] = set()
+
+    def look_at(self, record: ReadRecord) -> None:
+        """Take note of the fields of *record*, unless it is bad; raises RecordError."""
+        if record.fate is not Fate.BAD and self._records < _RECORDS_WITHOUT_FIELD:
+            self._records += 1
+            self._seen.update(record.fields)
+            if self._records == _RECORDS_WITHOUT_FIELD:
+                self.check()
+
+    def check(self) -> None:
+        """Raise RecordError if there is no record so far, or none has such a field."""
+        check_fields(self._reader, self._reader.format.paths, self._records, self._seen)
 
 
 class _Waiting:

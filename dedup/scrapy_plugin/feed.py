@@ -61,18 +61,18 @@ class Feed:
         self._encoding = options["encoding"] or "utf-8"
         self._is_local = type(storage) is FileFeedStorage
         self._writes_whole_items = exporter in _EXPORTERS_OF_WHOLE_ITEMS
-        is_direct = self._is_local or type(storage) is StdoutFeedStorage
+        is_direct = type(storage) in (FileFeedStorage, StdoutFeedStorage)
         self.can_be_flushed = is_direct and exporter in _DIRECT_EXPORTERS and plugins is None
         """Whether an item has left the process when the file is flushed."""
         self.is_awaited = bool(options.get("batch_item_count")) and not self.can_be_flushed
         """Whether its items are safe when it is stored, while other items are in other batches."""
-        is_plain = self._is_local and plugins is None and _ends_lines(self._encoding)
-        has_lines = is_plain and issubclass(exporter, exporters.JsonLinesItemExporter)
-        self._has_records = is_plain and issubclass(exporter, exporters.CsvItemExporter)
+        is_text = self._is_local and _is_text(plugins, self._encoding)
+        has_lines = is_text and issubclass(exporter, exporters.JsonLinesItemExporter)
+        self._has_records = is_text and issubclass(exporter, exporters.CsvItemExporter)
         self._can_be_ended = has_lines or self._has_records
         self._mark = Path(f"{storage.path}.open") if self._is_local and not has_lines else None
         self._is_marked = False
-        is_torn = bool(self._mark and _is_appended_to(storage) and self._mark.exists())
+        is_torn = _is_torn(storage, self._mark)
         self._last_line_may_be_open = has_lines or (self._has_records and is_torn)
         self._was_torn = is_torn and not self._has_records
         # Scrapy closes only the first of several plugins: the others may keep all that they have,
@@ -195,13 +195,16 @@ def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> 
     return True
 
 
-def _ends_lines(encoding: str) -> bool:
-    """Return whether one byte ends a line; in some encodings, more do."""
-    return "\n\n".encode(encoding).endswith(b"\n\n")
+def _is_text(plugins: object, encoding: str) -> bool:
+    """Return whether one byte ends a line: in some encodings more do, and *plugins* may pack it."""
+    return plugins is None and "\n\n".encode(encoding).endswith(b"\n\n")
 
 
-def _is_appended_to(storage: Any) -> bool:
-    return storage.write_mode == "ab" and has_content(storage.path)
+def _is_torn(storage: Any, mark: Path | None) -> bool:
+    """Return whether a file, to which is appended, has the *mark* of a crawl without an end."""
+    if mark is None or storage.write_mode != "ab":
+        return False
+    return has_content(storage.path) and mark.exists()
 
 
 def has_content(path: str) -> bool:
