@@ -133,9 +133,14 @@ class Detector:
         of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
         record = storable(record)
+        reason = self.rule.reason_to_skip(record)
+        if reason:  # compared with what it was itself, and with nothing else
+            if record.digest or not (record.evidence and self.store.is_durable):
+                return Reservation(self.skipped(reason))
+            record = with_digest(record)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, again, own_names, own, believes)
+                return await self._reserve(record, reason, again, own_names, own, believes)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
@@ -143,16 +148,13 @@ class Detector:
     async def _reserve(
         self,
         record: PageRecord,
+        reason: str | None,
         again: bool,
         own_names: Mapping[bytes, bytes],
         own: Collection[Claim],
         believes: Callable[[Objection, str], bool] | None,
     ) -> Reservation:
-        reason = self.rule.reason_to_skip(record)
-        if reason:  # compared with what it was itself, and with nothing else
-            if record.digest or not (record.evidence and self.store.is_durable):
-                return Reservation(self.skipped(reason))
-            record = with_digest(record)
+        """*reason*: why *record* is compared with nothing else."""
         view = self._view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self._view is not view:

@@ -275,19 +275,17 @@ class Judge:
         if scope is None:
             return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
-        url = "" if state and options.key else key
-        canonical = None
-        if state and url:
-            canonical = await self._wait_for_canonical(record, state, options)
+        canonical = await self._wait_for_canonical(record, state, options)
         verdict, claim, number = await self._reserve(
             record, state, said, canonical, again=options.again
         )
         assert verdict
-        if url and verdict.is_duplicate and number is not None:
+        if verdict.is_duplicate and number is not None:
+            url = "" if state and options.key else key
             verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
         if claim and not (state and claim in state.claims):
             self.summary.claim_begins(claim, record.key, page)
-        if not (state and state.judgements):  # the page is met once, whatever items it has
+        if state is None or not state.judgements:  # the page is met once, whatever items it has
             self.detector.learn_names(record)
         if state:
             state.item_is_judged(record, verdict, claim, number)
@@ -298,14 +296,16 @@ class Judge:
         return judgement
 
     async def _wait_for_canonical(
-        self, record: PageRecord, state: ResponseState, options: RequestOptions
+        self, record: PageRecord, state: ResponseState | None, options: RequestOptions
     ) -> str | None:
         """Return the URL of another page that the page of *state* names, if anybody asks.
 
         Wait for that page, while this one would be stored in its place.
         """
+        if state is None or options.key or not self.canonicals.are_asked:
+            return None
         response = state.response
-        if not (response and response.request and self.canonicals.are_asked):
+        if not (response and response.request):
             return None
         url = other_canonical(response)
         # Later items of the page do not wait: others may wait for the first ones.
@@ -393,6 +393,8 @@ class Judge:
         The best of such URLs is noted: later crawls that meet the same content under it take it for
         unchanged.
         """
+        if not page.url:
+            return verdict
         preference, store = self.settings.prefer or CLEAN_URLS, self.detector.store
         original = verdict.original or ""
         try:
