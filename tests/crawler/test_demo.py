@@ -1,6 +1,5 @@
 """The demonstration site, crawled with the project's own settings: every verdict."""
 
-import json
 import os
 import re
 import signal
@@ -8,74 +7,45 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.request import urlopen
 
 import pytest
+from crawls import crawl, report_in
+
+import crawler.settings
+from crawler.demo import site
+from crawler.demo.server import DemoServer
+from crawler.spiders.site import SiteSpider
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).parents[2]
-SCRIPT = """
-import json, sys
-from scrapy import signals
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.utils.project import get_project_settings
-from crawler.demo import server, site
-
-pages = {}
-
-class Remembered(server.DemoServer):
-    def start(self):
-        super().start()
-        main = site.pages(self.url, self.mirror_url)
-        mirror = site.mirror_pages(self.url)
-        for root, part in ((self.url, main), (self.mirror_url, mirror)):
-            pages.update((root.rstrip("/") + path, page) for path, page in part.items())
-        return self
-
-import crawler.spiders.site
-crawler.spiders.site.DemoServer = Remembered
-stored, dropped = [], []
-def scraped(item):
-    stored.append(dict(item))
-def item_dropped(item, exception):
-    dropped.append([item["url"], exception.verdict.kind.value, exception.verdict.original])
-settings = get_project_settings()
-settings.set("DEDUP_REPORT", sys.argv[1])
-process = AsyncCrawlerProcess(settings)
-c = process.create_crawler("site")
-c.signals.connect(scraped, signals.item_scraped)
-c.signals.connect(item_dropped, signals.item_dropped)
-process.crawl(c)
-process.start()
-stats = {k: v for k, v in c.stats.get_stats().items() if isinstance(v, (int, float, str))}
-contents = {url: page.content for url, page in pages.items()}
-json.dump([stored, dropped, stats, contents], sys.stdout)
-"""
+SETTINGS = {name: value for name, value in vars(crawler.settings).items() if name.isupper()}
+QUICK = {"AUTOTHROTTLE_ENABLED": False, "RETRY_ENABLED": True, "CONCURRENT_REQUESTS": 16}
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What was stored, dropped, counted, and the content of every page of the site."""
+    contents: dict[str, str | None] = {}
+
+    class Remembered(DemoServer):
+        def start(self) -> Self:
+            super().start()
+            pages = site.pages(self.url, self.mirror_url), site.mirror_pages(self.url)
+            for root, part in zip((self.url, self.mirror_url), pages, strict=True):
+                contents.update((root[:-1] + path, page.content) for path, page in part.items())
+            return self
+
     folder = tmp_path_factory.mktemp("reports")
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder)],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=120,
-    )
-    [report] = folder.glob("*.json")
-    return (*json.loads(done.stdout), json.loads(report.read_text()))
-
-
-def test_every_content_is_stored_once(outcome: Any):
-    stored, _, _, contents, _ = outcome
-    judged = sorted({content for content in contents.values() if content} - {"editors"})
-    kept = sorted(filter(None, (contents[item["url"]] for item in stored)))
-    assert kept == judged  # "editors" is what robots.txt disallows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crawler.spiders.site.DemoServer", Remembered)
+        result = crawl(SiteSpider, **{**SETTINGS, **QUICK, "DEDUP_REPORT": folder})
+    dropped = [
+        (item["url"], error.verdict.kind.value, error.verdict.original)
+        for item, error in result.dropped
+    ]
+    return list(map(dict, result.items)), dropped, result.stats, contents, report_in(folder)
 
 
 WORSE = re.compile(r"sid=|sessionid=|/print/|reprint|%3Bjsess")
@@ -148,9 +118,8 @@ def test_items_hold_clean_text_title_and_language(outcome: Any):
     assert set(item) == fields
 
 
-@pytest.mark.slow
 def test_it_can_be_served_for_crawls_of_ones_own_until_ctrl_c():
-    root = Path(__file__).parents[2]
+    root = Path(crawler.settings.__file__).parents[1]
     with subprocess.Popen(
         [sys.executable, "-m", "crawler.demo", "--edition", "2"], cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True,
