@@ -13,7 +13,6 @@ from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.saved_requests.leaves import _header, _modified
-from dedup.scrapy_plugin.setting_values import SettingError
 
 pytestmark = pytest.mark.slow  # together
 
@@ -240,9 +239,3 @@ def test_only_a_page_unchanged_for_a_minute_is_asked_for_by_its_time(modified, i
     headers = {"Last-Modified": modified, "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}
     answered = _modified(Response("http://a.example/", headers=headers))
     assert answered == (modified if is_sent else None)
-
-
-@pytest.mark.parametrize("index", ["", "sqlite:///pages.sqlite?share=1"])
-def test_a_ledger_of_its_own_is_needed(twice, index):
-    with pytest.raises(SettingError, match="needs a ledger that no other crawl shares"):
-        twice.crawl(DEDUP_REVISITS={"ask": "7d"}, DEDUP_INDEX=index)

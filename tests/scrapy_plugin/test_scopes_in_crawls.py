@@ -9,9 +9,6 @@ from crawls import Crawl, crawl, crawl_site, known_site, path_of, spider_over
 from texts import CHINESE, article, edited, page
 from web import served
 
-from dedup.scrapy_plugin.settings import SettingError
-from dedup.stores import LedgerError
-
 TEXT = article(1)
 LAMP = page(TEXT)
 MISSING = object()
@@ -89,11 +86,6 @@ def test_a_page_counts_once_by_its_first_item_whatever_is_dropped_with_the_other
     assert "exact_duplicates" not in result.dedup_stats
     assert result.dedup_stats["items/dropped"] == 1
     assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
-
-
-def test_links_need_a_verdict_on_the_page():
-    with pytest.raises(SettingError, match="DEDUP_SCOPE = 'field:sku' gives one on each item"):
-        run({"/": 1}, DEDUP_SCOPE="field:sku", DEDUP_FOLLOW_DUPLICATES=False)
 
 
 def in_language(text: str, language: str | None) -> str:
@@ -215,10 +207,3 @@ def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": 1, "/b": 1}, DEDUP_SCOPE=hidden)
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 2
-
-
-def test_a_ledger_belongs_to_its_scope(tmp_path):
-    ledger, skus = tmp_path / "pages.sqlite", {"/a": 1, "/b": 2}
-    run(skus, DEDUP_SCOPE="host,field:sku", DEDUP_INDEX=ledger)
-    with pytest.raises(LedgerError, match="scope 'field:sku,host' there, 'field:sku' here"):
-        run(skus, DEDUP_SCOPE="field:sku", DEDUP_INDEX=ledger)

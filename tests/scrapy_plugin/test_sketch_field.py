@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from crawls import crawl_paths
 from scrapy import Request
-from scrapy.settings import Settings
 from texts import ENGLISH, article, edited, page
 from web import Answer, served
 
 from dedup.cli import main
 from dedup.methods import METHODS
 from dedup.record_field import FieldReader
-from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores.reader import LedgerReader
 
 FIELD = "dedup_record"
@@ -127,16 +125,3 @@ def test_an_item_that_is_yielded_again_with_another_page_has_the_record_of_that(
     said = [len(b64decode(item[FIELD].get("says", ""))) for item in (first, second)]
     assert said == [0, 8]  # the path of the first page, and neither its own nor the first record
     assert first[FIELD]["digest"] != second[FIELD]["digest"]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"DEDUP_FIELDS": {"text": FIELD}},
-        {"DEDUP_ITEM_FIELD": FIELD},
-        {"DEDUP_ACTION": "mark", "DEDUP_SKETCH_FIELD": "dedup"},
-    ],
-)
-def test_a_field_that_another_setting_uses_is_refused(settings: dict[str, Any]):
-    with pytest.raises(SettingError, match=r"DEDUP_SKETCH_FIELD, and .*: give each its own"):
-        DedupSettings.from_settings(Settings({"DEDUP_SKETCH_FIELD": FIELD, **settings}))
