@@ -39,7 +39,6 @@ DEAR = {
     "scrapy_plugin/test_crashes.py": "processes of Scrapy that are killed, and begun again",
     "scrapy_plugin/test_shared_stores.py": "processes of Scrapy, and servers that do not answer",
     "scrapy_plugin/test_crawling.py": "a dozen processes of Scrapy",
-    "scrapy_plugin/test_open_store.py": "a dozen processes of Scrapy",
     "scrapy_plugin/test_reactors.py": "a dozen processes of Scrapy",
     "scrapy_plugin/test_feeds.py": "processes of Scrapy, and dozens of crawls",
     "workers/test_worker_pool.py": "a worker for each page that ends its own",

@@ -1,4 +1,7 @@
-"""Scrapy's commands that are no crawls: they bar none, keep nothing from one, and judge nothing."""
+"""Scrapy's commands that are no crawls: they bar none, keep nothing from one, and judge nothing.
+
+And a second crawl that wants the ledger of the first: it stops.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,14 +62,27 @@ def test_a_command_beside_a_crawl_works_and_makes_nothing(beside: Any, command: 
 
 
 @pytest.mark.slow
+def test_a_crawl_that_wants_the_ledger_of_another_stops(beside: Any):
+    """It ends with an error and an exit code, and leaves its feed."""
+    project, _ = beside
+    feed = project.folder / "feed.jsonl"
+    feed.write_text("of before\n")
+    exit_code, output = project.run("crawl", "one", "-O", "feed.jsonl")
+    [message] = [
+        line for line in output.splitlines() if "ERROR: The crawl does not start: " in line
+    ]
+    for part in ("is in use by another crawl", "-%(name)s.sqlite", "?share=1"):
+        assert part in message
+    assert exit_code == 1
+    assert feed.read_text() == "of before\n"
+
+
+@pytest.mark.slow
 def test_parse_shows_items_that_a_crawl_would_drop(tmp_path: Path):
-    """And a script that crawls uses the ledger, but not with a wrong setting."""
+    """And a script that crawls uses the ledger."""
     with served(HeldPages()) as url:
         project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
         script = ("runspider", "project/spiders/one.py")
-        exit_code, output = project.run(*script, "-s", "DEDUP_METHOD=verfied")
-        assert exit_code == 1
-        assert "ERROR: The crawl does not start: DEDUP_METHOD must be" in output
         assert project.run(*script, "-O", "first.jsonl")[0] == 0
         ledger = project.folder / "kept" / "pages.sqlite"
         before = ledger.read_bytes()

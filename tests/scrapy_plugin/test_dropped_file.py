@@ -74,7 +74,8 @@ def test_a_url_is_cut_and_an_item_is_not(path):
     assert (len(line["url"]), len(line["item"])) == (2_500, 10**6)
 
 
-def test_any_item_can_be_written(path):
+def test_any_item_can_be_written_into_a_folder_that_is_not_there_yet(path):
+    path = path.parent / "new" / path.name
     DroppedFile(path).add({"bytes": b"\xff", "object": object, "half": "\ud800"}, "", VERDICT)
     [item] = readable(path)
     assert item["bytes"] == "\\xff"

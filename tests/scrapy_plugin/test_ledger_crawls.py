@@ -2,9 +2,7 @@
 
 import asyncio
 import gzip
-import json
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -325,20 +323,6 @@ def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
     assert any("pages are not in the ledger" in message for message in result.messages())
 
 
-@pytest.mark.slow
-def test_dropped_items_go_to_a_file_of_their_own(site, tmp_path):
-    path = tmp_path / "new" / "dropped.jsonl"
-    site.crawl(DEDUP_DUPLICATES=path)
-    site.crawl("/a", DEDUP_DUPLICATES=path)
-    # What is unchanged is in the feed of another crawl.
-    [near] = map(json.loads, path.read_text().splitlines())
-    assert near["item"] == {"url": f"{site.url}/b"}
-    assert (near["url"], near["original"]) == (f"{site.url}/b", f"{site.url}/a")
-    assert (near["verdict"], near["method"]) == ("near-duplicate", "simhash")
-    assert 0 < near["distance"] <= 3
-    assert time.time() - time.mktime(time.strptime(near["dropped"][:10], "%Y-%m-%d")) < 200_000
-
-
 def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
     def parse(self: Any, response: Any) -> Any:
         (tmp_path / "folder").write_text("a file is in the way")
@@ -349,21 +333,3 @@ def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
     )
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "dedup.workers.InlinePool.close",
-        "dedup.stores.SqliteStore.publishing",
-    ],
-)
-def test_whatever_fails_at_the_end_the_file_is_given_back(site, tmp_path, monkeypatch, broken):
-    def failing(*_: Any) -> Any:
-        raise RuntimeError("a fault of dedup")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(broken, failing)
-        assert site.crawl(DEDUP_DUPLICATES=tmp_path / "dropped").stored == STORED
-    assert len(site.crawl().stored) == (3 if "publishing" in broken else 0)
