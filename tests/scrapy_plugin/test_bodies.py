@@ -1,7 +1,7 @@
 """Pages that are read ahead."""
 
 import pytest
-from crawls import crawl_site, report_in
+from crawls import crawl_site
 from texts import article, page
 
 from dedup.scrapy_plugin import Extension
@@ -33,17 +33,6 @@ def test_a_page_that_cannot_be_read_ahead_is_kept_and_counted_once():
     done = crawl_site(site, DEDUP_EXTRACTOR=failing)
     assert len(done.items) == 12
     assert done.dedup_stats["unread/error"] == 12
-
-
-@pytest.mark.parametrize("options", [{}, {"DEDUP_ITEM_FIELD": "text"}])
-def test_a_page_that_is_read_at_once_waits_no_less_than_no_time(options, tmp_path):
-    def parse(self, response):
-        yield {"url": response.url, "text": article(1)}
-
-    crawl_site({"/": page(article(1))}, parse=parse, DEDUP_REPORT=str(tmp_path), **options)
-    stages = report_in(tmp_path)["seconds_per_page"]
-    assert stages["extraction"]["sum"] > 0
-    assert stages["waiting"]["sum"] >= 0
 
 
 def test_a_body_that_is_read_once_more_for_its_text_has_no_other_sequences():

@@ -114,6 +114,32 @@ RED = naming("/blue", SHORT.replace("lantern", "light"), title="Red")
 ROBOTS = Answer(b"User-agent: *\nDisallow: /tea", content_type="text/plain")
 
 
+def not_wanted(*paths):
+    class Storage:
+        def process_item(self, item):
+            if item["url"].endswith(paths):
+                raise DropItem("not wanted")
+            return item
+
+    return {"ITEM_PIPELINES": {Storage: 300}}
+
+
+def without_item_of_tea(self, response):
+    if not response.url.endswith("/tea"):
+        yield {"url": response.url}
+
+
+def breaking_on_tea(self, response):
+    if response.url.endswith("/tea"):
+        raise LookupError("no tea")
+    yield {"url": response.url}
+
+
+async def start_offsite(self):
+    for url in self.start_urls:
+        yield Request(url, meta={"allow_offsite": url.endswith("/print")})
+
+
 # What that page is which a page names that is kept, the site, in the order of its requests, and
 # what is stored; all of it, if nothing is said.
 KEPT = {
@@ -152,51 +178,22 @@ def test_a_page_is_kept_if_the_one_that_it_names_is(what):
     assert sorted(result.stored) == sorted(site if stored is None else stored)
 
 
-def not_wanted(*paths):
-    class Storage:
-        def process_item(self, item):
-            if item["url"].endswith(paths):
-                raise DropItem("not wanted")
-            return item
-
-    return {"ITEM_PIPELINES": {Storage: 300}}
-
-
-def without_item_of_tea(self, response):
-    if not response.url.endswith("/tea"):
-        yield {"url": response.url}
+NOT_STORED = {
+    "forbidden by robots.txt": {"ROBOTSTXT_OBEY": True},
+    "off the site": {"allowed_domains": ["elsewhere.example"], "start": start_offsite},
+    "without an item": {"parse": without_item_of_tea},
+    "dropped by a pipeline": not_wanted("/tea"),
+    "with a callback that raises": {"parse": breaking_on_tea},
+}
 
 
-async def start_offsite(self):
-    for url in self.start_urls:
-        yield Request(url, meta={"allow_offsite": url.endswith("/print")})
-
-
-OFFSITE = {"allowed_domains": ["elsewhere.example"], "start": start_offsite}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"ROBOTSTXT_OBEY": True},
-        OFFSITE,
-        {"parse": without_item_of_tea},
-        not_wanted("/tea"),
-    ],
-)
-def test_a_page_is_kept_if_the_one_that_it_names_is_not_fetched_or_stored(options):
-    result = run({"/robots.txt": ROBOTS, **PRINT, **TEA}, "/print", "/tea", **options)
+@pytest.mark.parametrize("why", NOT_STORED)
+def test_a_page_is_kept_if_the_one_that_it_names_is_not_fetched_or_stored(why):
+    site = {"/robots.txt": ROBOTS, **PRINT, **TEA}
+    result = crawl_site(site, *PRINT, *TEA, DEDUP_PREFER=["canonical"], **NOT_STORED[why])
     assert result.stored == ["/print"]
-
-
-def test_a_page_is_kept_if_the_callback_of_the_one_that_it_names_raises():
-    def parse(self, response):
-        if response.url.endswith("/tea"):
-            raise LookupError("no tea")
-        yield {"url": response.url}
-
-    result = crawl_site({**PRINT, **TEA}, parse=parse, DEDUP_PREFER=["canonical"])
-    assert result.stored == ["/print"]
+    assert "dedup/errors" not in result.stats
+    assert ("log_count/ERROR" in result.stats) == why.endswith("raises")
 
 
 def test_a_page_is_kept_with_its_title_if_the_one_that_it_names_is_not_stored():

@@ -126,8 +126,18 @@ def test_the_links_of_all_pages_are_followed_where_there_are_too_many(monkeypatc
     assert "links_held_back" not in result.dedup_stats
 
 
+class Handling:
+    """Another middleware, which handles all exceptions."""
+
+    def process_spider_exception(self, response: Any, exception: Exception) -> Any:
+        return []
+
+
+@pytest.mark.parametrize("handling", [{}, {Handling: 543}])
 @pytest.mark.parametrize("moment", ["between", "after"])
-def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_raised(moment: str):
+def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_raised(
+    moment: str, handling: Any
+):
     def breaking(self: Any, response: Any) -> Iterator[Any]:
         is_first = response.url.endswith("/a")
         for number, output in enumerate(parse(self, response)):
@@ -137,6 +147,6 @@ def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_rais
         if is_first:
             raise ValueError(moment)
 
-    visited, result = run("/a", "/b", parse=breaking)
+    visited, result = run("/a", "/b", parse=breaking, SPIDER_MIDDLEWARES=handling)
     assert {"b/1", "b/2"} <= set(visited)
     assert "links_held_back" not in result.dedup_stats

@@ -2,10 +2,7 @@
 
 import pytest
 from crawls import crawl_site
-from scrapy.settings import Settings
 from texts import CHINESE, TRADITIONAL_CHINESE, page
-
-from dedup.scrapy_plugin.settings import DedupSettings
 
 SITE = {
     "/cn": page(CHINESE, title="鸟类的迁徙"),
@@ -17,10 +14,6 @@ SITE = {
 }
 
 SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
-
-
-def read(**settings):
-    return DedupSettings.from_settings(Settings(settings))
 
 
 def crawled(*paths, **settings):
@@ -41,8 +34,3 @@ def test_both_scripts_of_a_page_are_stored_once_as_the_first_of_them(workers):
     if workers:
         assert stored["/tw"]["title"] == "鳥類的遷徙"
         assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
-
-
-def test_a_ledger_and_a_record_are_for_one_of_both():
-    assert read(DEDUP_METHOD=SIMPLIFYING).identity != read().identity
-    assert read(DEDUP_METHOD=SIMPLIFYING).made_with != read().made_with
