@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import ADDON, Crawl, crawl_paths, logged, path_of, spider_over, start_process
+from crawls import Crawl, crawl_paths, path_of, start_process
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
-from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page
 from web import served
 
@@ -148,24 +147,13 @@ def test_a_reset_forgets_what_all_have_stored_but_in_a_crawl_without_items(
     assert fleet.crawl("/0b").stored == []
 
 
-def test_what_cannot_be_used_is_refused_without_the_password(caplog: pytest.LogCaptureFixture):
-    url = f"redis://:{PASSWORD}@127.0.0.1:1/0?unheard={PASSWORD}"
-    match = "this one cannot be read"
-    with caplog.at_level(logging.DEBUG), pytest.raises(ValueError, match=match) as refused:
-        crawl_paths("http://127.0.0.1:9", "/0", DEDUP_INDEX=url)
-    assert PASSWORD not in caplog.text
-    messages = [record.getMessage() for record in caplog.records]
-    [refusal] = [m for m in messages if m.startswith("The crawl does not start: ")]
-    assert refusal.endswith(str(refused.value))
-    assert not [m for m in messages if m.startswith("Dedup report")]
-
-
 OURS = "redis://:{0}@127.0.0.1:{1}/0"
 
 
 @pytest.mark.parametrize(
     ("url", "settings", "message"),
     [
+        ("redis://:{0}@127.0.0.1:1/0?unheard={0}", {}, "this one cannot be read"),
         ("redis://:{0}@127.0.0.1:1/0", {}, "redis://127.0.0.1:1/0?namespace=dedup cannot be"),
         ("redis://:{0}x@127.0.0.1:{1}/0", {}, "refuses its user or password"),
         (OURS, {"DEDUP_METHOD": "minhash"}, "minhash"),
@@ -182,11 +170,12 @@ def test_what_cannot_go_with_a_server_is_told_before_the_spider_is_opened(
     fleet.crawl("/0", DEDUP_INDEX=OURS.format(PASSWORD, server.port))
     caplog.clear()
     url = url.format(PASSWORD, server.port)
-    with caplog.at_level(logging.INFO), pytest.raises(LedgerError, match=re.escape(message)):
+    match = re.escape(message)
+    with caplog.at_level(logging.DEBUG), pytest.raises(LedgerError, match=match) as refused:
         fleet.crawl("/0", DEDUP_INDEX=url, **settings)
-    assert "The crawl does not start: " in caplog.text
-    assert "Crawled (" not in caplog.text
-    assert PASSWORD not in caplog.text
+    assert f"The crawl does not start: {refused.value}" in caplog.text
+    for other in ("Crawled (", "Dedup report", PASSWORD):
+        assert other not in caplog.text
 
 
 def test_a_reactor_without_asyncio_is_refused_with_the_setting_to_change(fleet: Fleet):
@@ -332,87 +321,10 @@ def test_nobody_waits_for_the_pages_of_a_crawl_that_stores_nothing(
     assert fleet.crawl("/0b").stored == ["/0b"]
 
 
-class Gate:
-    """A pipeline that holds items of the spider "holder" until it is opened, and then fails."""
-
-    fails = False
-    opened: asyncio.Event
-    entered: asyncio.Event
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> "Gate":
-        gate = cls()
-        gate.name = crawler.spider.name
-        return gate
-
-    async def process_item(self, item: Any) -> Any:
-        if self.name == "holder":
-            Gate.entered.set()
-            await Gate.opened.wait()
-            if Gate.fails:
-                raise OSError("no storage")
-        return item
-
-
-def crawls_at_once(fleet: Fleet, holder: Any, other: Any) -> list[Any]:
-    """Run two spiders with one namespace, the second while the first one holds its item.
-
-    Until a page of the second has waited. Return their stats.
-    """
-    settings = {
-        "TWISTED_REACTOR_ENABLED": False,
-        "ADDONS": ADDON,
-        "DEDUP_WORKERS": 0,
-        "DEDUP_MAX_DISTANCE": 8,
-        "DEDUP_INDEX": both(fleet),
-        "LOG_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "ITEM_PIPELINES": {Gate: 300},
-    }
-
-    async def run_both() -> list[Any]:
-        Gate.opened, Gate.entered = asyncio.Event(), asyncio.Event()
-        runner = AsyncCrawlerRunner(settings)
-        first, second = map(runner.create_crawler, (holder, other))
-        crawling = [asyncio.ensure_future(runner.crawl(first))]
-        await asyncio.wait_for(Gate.entered.wait(), 60)
-        crawling.append(asyncio.ensure_future(runner.crawl(second)))
-        async with asyncio.timeout(60):
-            await asyncio.sleep(0.05)
-            while not second.stats.get_value("dedup/claims/waited") and not crawling[1].done():
-                await asyncio.sleep(0.05)
-        Gate.opened.set()
-        await asyncio.gather(*crawling)
-        return [one.stats.get_stats() for one in (first, second)]
-
-    return asyncio.run(run_both())
-
-
-def both(fleet: Fleet) -> str:
-    return fleet.index.replace("%(name)s", "both")
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_copy_waits_for_a_page_that_another_crawl_is_storing(fleet: Fleet, *, fails: bool):
-    Gate.fails = fails
-    holder, waiter = crawls_at_once(
-        fleet, spider_over(f"{fleet.url}/0", name="holder"), spider_over(f"{fleet.url}/0b")
-    )
-    counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
-    assert counts == ([0, 1] if fails else [1, 0])
-    assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
-
-
 def test_what_others_use_is_not_reset(fleet: Fleet):
-    fleet.crawl("/1", DEDUP_INDEX=both(fleet))
-    Gate.fails = False
-    records: list[logging.LogRecord] = []
-    with logged(records):
-        _, second = crawls_at_once(
-            fleet,
-            spider_over(f"{fleet.url}/0", name="holder"),
-            spider_over(f"{fleet.url}/1b", dedup_reset=True),
-        )
-    assert second["dedup/near_duplicates"] == 1
-    messages = [record.getMessage() for record in records]
-    assert len([m for m in messages if m.endswith("is not reset: other crawls use it")]) == 1
+    fleet.crawl("/1")
+    join_for_long(ServerUrl.of(fleet.index.replace("%(name)s", "test")))
+    crawled = fleet.crawl("/1b", reset=True)
+    assert crawled.originals == {"/1b": "/1"}
+    [told] = crawled.messages()
+    assert told.endswith("is not reset: other crawls use it")
