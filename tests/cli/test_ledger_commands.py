@@ -9,9 +9,8 @@ from contextlib import closing
 import pytest
 from cases import each
 from commands import TOWN, refused, run
-from crawls import crawl, spider_over
+from crawls import crawl_site, known_site
 from texts import article, edited, page, replaced
-from web import served
 
 from dedup.stores import SqliteStore
 from dedup.stores.reader import LedgerReader
@@ -20,14 +19,11 @@ from dedup.stores.reader import LedgerReader
 @pytest.fixture(scope="module")
 def town(tmp_path_factory):
     """The ledger of two crawls, the second with a changed page, and the URL of the site."""
-    ledger = tmp_path_factory.mktemp("town") / "pages.sqlite"
-    pages = dict(TOWN)
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in pages))
-        crawl(spider, DEDUP_INDEX=ledger)
-        pages["/c"] = page(article(3))
-        crawl(spider, DEDUP_INDEX=ledger)
-    return ledger, url
+    with known_site(TOWN, tmp_path_factory.mktemp("town")) as site:
+        site.crawl()
+        site.pages["/c"] = page(article(3))
+        site.crawl()
+    return site.ledger, site.url
 
 
 @pytest.mark.slow
@@ -60,19 +56,18 @@ def test_a_ledger_may_be_named_as_in_dedup_index(town, capsys):
 @pytest.mark.slow
 def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itself(tmp_path, capsys):
     pages = {"/c": page(article(2)), "/a": page(article(1)), "/b": page(article(1))}
-    ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in pages))
-        crawl(spider, DEDUP_INDEX=ledger)
+    path = tmp_path / "report.html"
+    with known_site(pages, tmp_path) as site:
+        site.crawl()
         # /b repeats another page now, and /a is near its earlier self.
-        pages |= {"/a": page(replaced(article(1), 8)), "/b": page(article(2))}
-        crawl(spider, DEDUP_INDEX=ledger)
-    with LedgerReader(ledger) as reader:
+        site.pages |= {"/a": page(replaced(article(1), 8)), "/b": page(article(2))}
+        site.crawl()
+    with LedgerReader(site.ledger) as reader:
         everything = [match for number in (1, 2) for match in reader.matches(number)]
         assert len(everything) == 2
         [last] = reader.matches()
-        assert (last.duplicate, last.crawl) == (f"{url}/b", 2)
-    code, out, _ = run(capsys, "report", ledger, "-o", path)
+        assert (last.duplicate, last.crawl) == (f"{site.url}/b", 2)
+    code, out, _ = run(capsys, "report", site.ledger, "-o", path)
     assert code == 0
     assert out.endswith(": 4 pages, 1 group\n")
     pairs = re.findall(r'<div class="urls"><div>(.*?)</div><div>(.*?)</div>', path.read_text())
@@ -214,8 +209,7 @@ def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, me
 def test_of_long_pages_the_beginnings_are_explained(tmp_path, capsys):
     ledger = tmp_path / "pages.sqlite"
     text = article(1, words=9000)
-    with served({"/a": page(text), "/b": page(edited(text))}) as url:
-        crawl(spider_over(f"{url}/a", f"{url}/b"), DEDUP_INDEX=ledger)
+    url = crawl_site({"/a": page(text), "/b": page(edited(text))}, DEDUP_INDEX=ledger).url
     asked = "explain", "--ledger", ledger, f"{url}/a", f"{url}/b"
     notes = [
         f"Of {name}, the ledger has the first 40,000 characters: all figures are of these."
@@ -234,10 +228,10 @@ def test_a_title_that_all_pages_of_a_host_have_counts_as_little_as_in_the_crawl(
     ledger, texts = tmp_path / "pages.sqlite", [article(number) for number in range(10)]
     pages = {f"/{number}": of_shop(number, text) for number, text in enumerate(texts)}
     pages["/copy"] = of_shop("copy", edited(texts[1]))
-    with served(pages) as url:
-        result = crawl(spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger)
+    result = crawl_site(pages, DEDUP_INDEX=ledger)
     assert result.stats["dedup/objections/other_title"] == 1
-    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/1", f"{url}/copy")
+    asked = f"{result.url}/1", f"{result.url}/copy"
+    code, out, _ = run(capsys, "explain", "--ledger", ledger, *asked)
     assert code == 0
     assert "simhash: kept (other title)" in out
 
@@ -247,10 +241,9 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
     reprint = page(edited(article(1)), title="A cup")
     reprint = reprint.replace("<head>", '<head><link rel="canonical" href="/a">')
     site = {"/a": page(article(1), title="Tea"), "/b": reprint}
-    ledger = tmp_path / "pages.sqlite"
-    with served(site) as url:
-        a, b = url + "/a", url + "/b"
-        result = crawl(spider_over(a, b), DEDUP_INDEX=ledger, DEDUP_PREFER=prefer)
+    with known_site(site, tmp_path) as known:
+        a, b = known.url + "/a", known.url + "/b"
+        result = known.crawl(DEDUP_PREFER=prefer)
         fetched = run(capsys, "explain", a, b)[1].splitlines()
         swapped = run(capsys, "explain", b, a)[1].splitlines()
         explained = json.loads(run(capsys, "explain", a, b, "--json")[1])
@@ -258,7 +251,7 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
     assert fetched[0] == swapped[0] == "simhash: kept (other title), distance 2 of up to 3."
     assert fetched[4].split() == ["canonical", "–", a]
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
-    told = run(capsys, "explain", "--ledger", ledger, a, b)[1]
+    told = run(capsys, "explain", "--ledger", known.ledger, a, b)[1]
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")
 
 
@@ -266,12 +259,11 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
 def test_near_misses_of_a_ledger_are_sought_by_the_last_settings(
     tmp_path, capsys, min_tokens, found
 ):
-    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
-    with served({"/a": page(article(1)), "/b": page(edited(article(1)))}) as url:
+    html, pages = tmp_path / "report.html", {"/a": TOWN["/a"], "/b": TOWN["/b"]}
+    with known_site(pages, tmp_path) as site:
         for distance in (0, 1):
             settings = {"DEDUP_MAX_DISTANCE": distance, "DEDUP_MIN_TOKENS": min_tokens}
-            settings["DEDUP_SCOPE"] = "host"
-            crawl(spider_over(f"{url}/a", f"{url}/b"), DEDUP_INDEX=ledger, **settings)
-    assert run(capsys, "report", ledger, "-o", html)[0] == 0
+            site.crawl(DEDUP_SCOPE="host", **settings)
+    assert run(capsys, "report", site.ledger, "-o", html)[0] == 0
     assert ('<span class="badge">2</span>' in html.read_text()) == found
     assert re.search(r"<code>DEDUP_MAX_DISTANCE</code></th><td [^>]*>1</td>", html.read_text())

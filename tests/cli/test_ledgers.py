@@ -4,16 +4,16 @@ import json
 import sys
 import tempfile
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from commands import TOWN, refused, run
-from crawls import crawl, spider_over
+from crawls import known_site
 from ledgers import add, joined, leave, publish, record
 from redis import Redis
 from redis_server import free_port, redis_server
 from texts import article, page
-from web import served
 
 from dedup.stores.reader import LedgerReader
 from dedup.stores.server_url import without_secrets
@@ -46,13 +46,12 @@ def name_of(server, namespace):
 def town(server):
     """The store of two crawls, the second with a changed page, and the URL of the site."""
     store = url_of(server, "town")
-    pages = dict(TOWN)
-    with served(pages) as site:
-        crawl(spider_over(*(site + path for path in pages)), DEDUP_INDEX=store)
-        pages["/c"] = page(article(3))
+    with known_site(TOWN, Path()) as site:
+        site.crawl(DEDUP_INDEX=store)
+        site.pages["/c"] = page(article(3))
         # Not /d: whether it repeats /c would depend on which of them is stored first.
-        crawl(spider_over(*(site + path for path in ("/a", "/b", "/c"))), DEDUP_INDEX=store)
-    return store, site
+        site.crawl("/a", "/b", "/c", DEDUP_INDEX=store)
+    return store, site.url
 
 
 @pytest.fixture(autouse=True)

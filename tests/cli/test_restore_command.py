@@ -8,9 +8,8 @@ from functools import partial
 import pytest
 from cases import each
 from commands import COPIES, refused, run, run_into
-from crawls import crawl, spider_over
+from crawls import crawl_site, known_site
 from texts import article, page
-from web import served
 
 from dedup.stores.ledger_file import LedgerFile, lock
 from dedup.stores.reader import LedgerReader
@@ -31,12 +30,8 @@ def urls(out):
 def crawled(tmp_path_factory):
     """The folder of a crawl with a ledger and a file of dropped items, and the URL of the site."""
     folder = tmp_path_factory.mktemp("crawled")
-    with served(PAGES) as url:
-        crawl(
-            spider_over(*(url + path for path in PAGES)), DEDUP_FIELDS=FIELDS,
-            DEDUP_INDEX=folder / "pages.sqlite", DEDUP_DUPLICATES=folder / "dropped.jsonl",
-        )  # fmt: skip
-    return folder, url
+    files = {"DEDUP_INDEX": folder / "pages.sqlite", "DEDUP_DUPLICATES": folder / "dropped.jsonl"}
+    return folder, crawl_site(PAGES, DEDUP_FIELDS=FIELDS, **files).url
 
 
 @pytest.fixture
@@ -163,21 +158,10 @@ def test_a_line_that_a_kill_tore_in_the_feed_swallows_no_restored_item(dropped, 
 
 @pytest.fixture
 def site(tmp_path):
-    """A function that crawls a site with a ledger and a file of dropped items; its pages, and URL.
-
-    What it is given are attributes of the spider, or settings.
-    """
-    pages = dict(PAGES)
-    with served(pages) as url:
-
-        def crawl_it(paths=pages, spider=(), **settings):
-            return crawl(
-                spider_over(*(url + path for path in paths), **dict(spider)),
-                DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
-                **settings,
-            )  # fmt: skip
-
-        yield crawl_it, pages, url
+    """A site that is crawled with a ledger and a file of dropped items."""
+    with known_site(PAGES, tmp_path) as site:
+        site.crawl = partial(site.crawl, DEDUP_DUPLICATES=tmp_path / "dropped.jsonl")
+        yield site
 
 
 @pytest.fixture
@@ -193,11 +177,11 @@ def parse_html(self, response):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings", [{}, {"DEDUP_ITEM_FIELD": "html", "spider": {"parse": parse_html}}]
+    "settings", [{}, {"DEDUP_ITEM_FIELD": "html", "parse": parse_html}], ids=["page", "item"]
 )
 def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, restore, site, settings):
-    crawl_it, pages, url = site
-    crawl_it(**settings)
+    url = site.url
+    site.crawl(**settings)
     code, out, err = restore("--group", f"{url}/a")
     assert (code, urls(out)) == (0, [f"{url}/near", f"{url}/equal"])
     assert err == "2 of 3 items restored (1 exact-duplicate, 1 near-duplicate; 1 group)\n"
@@ -209,21 +193,20 @@ def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, restore, site, s
     assert (code, out) == (0, "")
     assert f"left out, as {tmp_path / 'pages.sqlite'} has their pages as stored: 2\n" in err
     (tmp_path / "dropped.jsonl").unlink()
-    result = crawl_it(**settings)
+    result = site.crawl(**settings)
     assert result.items == []
     assert result.stats["dedup/unchanged"] == 4
     assert [line["url"] for line in lines_of(tmp_path / "dropped.jsonl")] == [f"{url}/b/print"]
-    pages["/near"] = page(article(9), title="The first")
-    assert [item["url"] for item in crawl_it(**settings).items] == [f"{url}/near"]  # has changed
+    site.pages["/near"] = page(article(9), title="The first")
+    assert site.crawl(**settings).stored == ["/near"]  # it has changed
 
 
 @pytest.mark.slow
 def test_a_page_that_was_dropped_with_two_texts_is_restored_with_both_and_only_once(site, restore):
-    crawl_it, pages, url = site
-    crawl_it(DEDUP_FIELDS=FIELDS)
-    pages["/near"] = PAGES["/equal"]
-    crawl_it(DEDUP_FIELDS=FIELDS)
-    assert urls(restore("--url", "*/near")[1]) == [f"{url}/near"] * 2
+    site.crawl(DEDUP_FIELDS=FIELDS)
+    site.pages["/near"] = PAGES["/equal"]
+    site.crawl(DEDUP_FIELDS=FIELDS)
+    assert urls(restore("--url", "*/near")[1]) == [f"{site.url}/near"] * 2
     assert restore("--url", "*/near")[:2] == (0, "")
 
 
@@ -233,7 +216,7 @@ def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, s
         yield {"url": response.url, "number": 1}
         yield {"url": response.url, "number": 2}
 
-    site[0](("/a", "/near"), {"parse": parse})
+    site.crawl("/a", "/near", parse=parse)
     assert restore()[1].count('/near"') == 2
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
         assert ledger.counts() == {"pages": 2, "ended": 0, "matches": 0}
@@ -242,8 +225,7 @@ def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, s
 def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
     dropped, tmp_path, capsys
 ):
-    with served(PAGES) as other:
-        crawl(spider_over(f"{other}/b"), DEDUP_INDEX=tmp_path / "p.sqlite", DEDUP_SCOPE="host")
+    crawl_site(PAGES, "/b", DEDUP_INDEX=tmp_path / "p.sqlite", DEDUP_SCOPE="host")
     line = lines_of(dropped)[0]
     del line["record"]
     path = written(tmp_path / "d.jsonl", line)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import commands
 import pytest
-from crawls import crawl, spider_over
+from crawls import crawl_site
 from texts import article, edited, page
-from web import served
 
 from dedup.methods import METHODS
 from dedup.methods.keyed import KeyedHashing
@@ -35,15 +34,11 @@ def crawled_once(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crawled")
     pages = {"/a": page(article(1)), "/copy": page(edited(article(1))), "/b": page(article(2))}
     ledger, feed = folder / "pages.sqlite", folder / "pages.jsonl"
-    with served(pages) as url, pytest.MonkeyPatch.context() as patch:
+    feeds = {str(feed): {"format": "jsonlines"}}
+    options = {"FEEDS": feeds, "DEDUP_FIELDS": {"text": "text"}, "DEDUP_METHOD": "verified"}
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEDUP_SECRET", SECRET)
-        crawl(
-            spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger,
-            FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FIELDS={"text": "text"},
-            DEDUP_METHOD="verified",
-        )  # fmt: skip
-        patch.undo()
-        yield url, ledger, feed
+        return crawl_site(pages, DEDUP_INDEX=ledger, **options).url, ledger, feed
 
 
 def run(capsys, *arguments):

@@ -5,13 +5,12 @@ import sys
 
 import pytest
 from commands import run
-from crawls import crawl, spider_over
+from crawls import known_site
 from labelled import write
 from texts import CHINESE, TRADITIONAL_CHINESE, page
-from web import served
 
 SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
-WITH_IT = ("--method", json.dumps(SIMPLIFYING))
+WITH_IT, WITHOUT = ("--method", json.dumps(SIMPLIFYING)), ("--method", "simhash")
 SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, title="遷徙")}
 
 
@@ -35,52 +34,31 @@ def test_a_scan_keeps_one_of_both_as_it_is_and_goes_on_with_it_only(feed, tmp_pa
     assert (code, "simplify_chinese True there, missing here" in told) == (2, True)
 
 
-def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
-    one, other = tmp_path / "cn.html", tmp_path / "tw.html"
-    one.write_text(SITE["/cn"], "utf-8")
-    other.write_text(SITE["/tw"], "utf-8")
-    verdicts = []
-    for options in ((), WITH_IT):
-        code, out, _ = run(capsys, "explain", one, other, "--json", *options)
-        assert code == 0
-        verdicts.append(json.loads(out)["judgement"]["verdict"])
-    assert verdicts == ["different", "duplicate"]
-
-
-def test_methods_are_scored_with_it(tmp_path, capsys):
-    collection = write(
-        tmp_path / "both", {"cn": CHINESE, "tw": TRADITIONAL_CHINESE}, [("cn", "tw", "dup")]
-    )
-    found = []
-    for options in ((), WITH_IT):
-        code, out, _ = run(capsys, "evaluate", collection, "--json", *options)
-        assert code == 0
-        found.append(json.loads(out)[0]["pairs_found"])
-    assert found == [0, 1]
+def test_both_are_explained_and_methods_scored_as_a_crawl_would_see_them(tmp_path, capsys):
+    texts = {"cn": CHINESE, "tw": TRADITIONAL_CHINESE}
+    collection = write(tmp_path / "both", texts, [("cn", "tw", "dup")])
+    one, other = (tmp_path / f"{name}.html" for name in texts)
+    for path in one, other:
+        path.write_text(SITE[f"/{path.stem}"], "utf-8")
+    for how, verdict, found in ((WITHOUT, "different", 0), (WITH_IT, "duplicate", 1)):
+        explained = run(capsys, "explain", one, other, "--json", *how)[1]
+        assert json.loads(explained)["judgement"]["verdict"] == verdict
+        scored = run(capsys, "evaluate", collection, "--json", *how)[1]
+        assert json.loads(scored)[0]["pairs_found"] == found
 
 
 def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
     ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
     with_it, back = tmp_path / "with.sqlite", tmp_path / "back.sqlite"
 
-    def stored(index, **settings):
-        spider = spider_over(url + "/cn", url + "/tw")
-        result = crawl(spider, DEDUP_INDEX=index, **settings)
-        return [item["url"].removeprefix(url) for item in result.items]
-
-    with served(SITE) as url:
-        crawl(
-            spider_over(url + "/cn"), DEDUP_INDEX=ledger, DEDUP_FIELDS={"text": "text"},
-            FEEDS={str(feed): {"format": "jsonlines"}},
-        )  # fmt: skip
-        code, out, _ = run(capsys, "ledger", ledger, "-o", with_it, *WITH_IT, "--texts", feed)
-        assert (code, out) == (0, f"{with_it}: 1 page\n")
-        code, out, _ = run(
-            capsys, "ledger", with_it, "-o", back, "--method", "simhash", "--texts", feed
-        )  # fmt: skip
-        assert (code, out) == (0, f"{back}: 1 page\n")
-        assert stored(with_it, DEDUP_METHOD=SIMPLIFYING) == []
-        assert stored(back) == ["/tw"]
+    feeds = {str(feed): {"format": "jsonlines"}}
+    with known_site(SITE, tmp_path) as site:
+        site.crawl("/cn", DEDUP_FIELDS={"text": "text"}, FEEDS=feeds)
+        for made, new, how in ((ledger, with_it, WITH_IT), (with_it, back, WITHOUT)):
+            code, out, _ = run(capsys, "ledger", made, "-o", new, *how, "--texts", feed)
+            assert (code, out) == (0, f"{new}: 1 page\n")
+        assert site.crawl(DEDUP_INDEX=with_it, DEDUP_METHOD=SIMPLIFYING).stored == []
+        assert site.crawl(DEDUP_INDEX=back).stored == ["/tw"]
     assert "simplify_chinese=True" in run(capsys, "report", with_it)[1]
     assert run(capsys, "report", with_it, "-o", tmp_path / "report.html")[0] == 0
 

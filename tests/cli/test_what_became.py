@@ -8,9 +8,8 @@ import commands
 import pytest
 from cases import each
 from commands import COPIES, refused
-from crawls import crawl, spider_over
+from crawls import known_site
 from texts import article, edited, page
-from web import served
 
 from dedup.cli import main
 
@@ -28,17 +27,12 @@ PAGES = {
 @pytest.fixture(scope="module")
 def left(tmp_path_factory):
     """What two crawls left, the second with a changed page: the folder, and the URL of the site."""
-    folder, pages = tmp_path_factory.mktemp("left"), dict(PAGES)
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in pages))
-        settings = {
-            "DEDUP_INDEX": folder / "pages.sqlite", "DEDUP_DUPLICATES": folder / "dropped.jsonl",
-            "DEDUP_REPORT": folder / "reports",
-        }  # fmt: skip
-        crawl(spider, **settings)
-        pages["/c"] = page(article(5))
-        crawl(spider, **settings)
-    return folder, url
+    folder = tmp_path_factory.mktemp("left")
+    with known_site(PAGES, folder) as site:
+        site.crawl(DEDUP_DUPLICATES=folder / "dropped.jsonl")
+        site.pages["/c"] = page(article(5))
+        site.crawl(DEDUP_DUPLICATES=folder / "dropped.jsonl")
+    return folder, site.url
 
 
 def run(capsys, url, *sources, options=()):
@@ -56,56 +50,50 @@ def events(capsys, url, *sources):
     return [event for source in found["sources"] for event in source["events"]]
 
 
-def test_of_a_dropped_page_it_says_for_which_one_and_how_near(left, capsys):
-    folder, url = left
-    code, out, _ = run(capsys, f"{url}/near", folder / "pages.sqlite")
-    assert code == 0
-    assert f" as a near-duplicate at distance 2 of <{url}/a>, which is page 1.\n" in out
-    assert "It was dropped in crawl 2 of test on 20" in out  # where it was found last
-    [event] = events(capsys, f"{url}/equal", folder / "pages.sqlite")
-    assert (event["what"], event["verdict"], event["original"]) == (
-        "dropped", "exact-duplicate", f"{url}/a"
-    )  # fmt: skip
-    assert f"as an exact duplicate of <{url}/a>, which is page 1." in event["words"]
+# Of pages: what became of them, and what is said of that; ``{0}`` is the URL of the site.
+BECAME = {
+    "near": [("dropped", " as a near-duplicate at distance 2 of <{0}/a>, which is page 1.")],
+    "equal": [("dropped", "It was dropped in crawl 2 of test on 20")],  # where it was found last
+    "a": [
+        ("stored", "as page 1, with 202 words. It was met again unchanged, last on 20"),
+        (
+            "repeated by others",
+            "2 pages were found to repeat it:\n  <{0}/near> (near-duplicate, distance 2)\n"
+            "  <{0}/equal> (exact-duplicate)",
+        ),
+    ],
+    "b": [("stored", "as page ")],
+    "c": [
+        ("stored", " took its place on 20"),
+        ("changed", "; it had changed since it was stored before."),
+    ],
+    "titled": [
+        ("stored", "as page "),
+        ("kept although alike", "main text matches that of <{0}/a>, page 1: other title."),
+    ],
+    "short": [("stored", "as page "), ("too short", "with fewer than 20 (DEDUP_MIN_TOKENS)")],
+}
 
 
-def test_of_a_stored_page_it_says_when_and_what_repeats_it(left, capsys):
+@pytest.mark.parametrize("name", BECAME)
+def test_of_a_page_it_says_what_became_of_it_and_why(left, capsys, name):
     folder, url = left
-    stored, repeated = events(capsys, f"{url}/a", folder / "pages.sqlite")
-    assert stored["what"] == "stored"
+    found = events(capsys, f"{url}/{name}", folder / "pages.sqlite")
+    assert [event["what"] for event in found] == [what for what, _ in BECAME[name]]
+    out = run(capsys, f"{url}/{name}", folder / "pages.sqlite")[1]
+    for event, (_, words) in zip(found, BECAME[name], strict=True):
+        assert words.format(url) in event["words"]
+        assert event["words"] in out
+
+
+def test_its_events_name_pages_and_verdicts(left, capsys):
+    folder, url = left
+    [dropped] = events(capsys, f"{url}/equal", folder / "pages.sqlite")
+    assert (dropped["verdict"], dropped["original"]) == ("exact-duplicate", f"{url}/a")
+    stored, _ = events(capsys, f"{url}/a", folder / "pages.sqlite")
     assert (stored["page"], stored["crawl"], stored["replaced_by"]) == (1, 1, None)
-    assert "as page 1, with 202 words. It was met again unchanged, last on 20" in stored["words"]
-    assert repeated["words"] == (
-        f"2 pages were found to repeat it:\n  <{url}/near> (near-duplicate, distance 2)\n"
-        f"  <{url}/equal> (exact-duplicate)"
-    )
-
-
-def test_of_a_changed_page_it_says_what_took_its_place(left, capsys):
-    folder, url = left
     before, after = events(capsys, f"{url}/c", folder / "pages.sqlite")
-    assert (before["what"], after["what"]) == ("stored", "changed")
     assert before["replaced_by"] == after["page"]
-    assert f" Page {after['page']} took its place on 20" in before["words"]
-    assert "; it had changed since it was stored before." in after["words"]
-
-
-def test_of_a_page_that_is_kept_although_it_is_alike_it_says_why(left, capsys):
-    folder, url = left
-    stored, alike = events(capsys, f"{url}/titled", folder / "pages.sqlite")
-    assert stored["what"] == "stored"
-    assert alike["what"] == "kept although alike"
-    assert alike["words"] == (
-        f"It is kept although its main text matches that of <{url}/a>, page 1: other title."
-    )
-
-
-def test_of_a_short_page_it_says_so(left, capsys):
-    folder, url = left
-    _, short = events(capsys, f"{url}/short", folder / "pages.sqlite")
-    assert short["words"].startswith("It has ")
-    assert "with fewer than 20 (DEDUP_MIN_TOKENS)" in short["words"]
-    assert len(events(capsys, f"{url}/b", folder / "pages.sqlite")) == 1
 
 
 def test_several_sources_are_asked_at_once(left, capsys):
