@@ -1,13 +1,12 @@
 """What is counted in a crawl."""
 
-import json
 import tracemalloc
 from contextlib import closing
 from datetime import datetime
 
 import pytest
 from cases import each
-from report_of import SETTINGS, exact, judged, near, new, page
+from report_of import SETTINGS, exact, judged, new, page
 from texts import article
 
 from dedup.detector import Detector
@@ -16,27 +15,10 @@ from dedup.item_values import PageOfItem, values_of
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report import Report, Summary, as_text
+from dedup.report import Summary, as_text
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
-
-
-def test_verdicts_are_counted_in_the_stats(summary, stats):
-    summary.record(new(), "http://a/1", 100)
-    summary.record(exact("http://a/1"), "http://a/2", 20)
-    summary.record(near("http://a/1", 2), "http://b/3", 30)
-    summary.record(near("http://a/1", 2), "http://b/4", 40)
-    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/5", 5)
-    assert stats.get_stats() == {
-        "dedup/pages": 5,
-        "dedup/new": 1,
-        "dedup/exact_duplicates": 1,
-        "dedup/near_duplicates": 2,
-        "dedup/bytes_saved": 90,
-        "dedup/distance/2": 2,
-        "dedup/skipped/too_short": 1,
-    }
 
 
 def test_the_report_of_an_empty_crawl_has_nothing_but_zeros(summary, detector):
@@ -78,16 +60,6 @@ def test_the_times_of_stages_are_summed_and_the_index_is_weighed(summary, stats,
     assert (report.index.pages, report.index.bytes) == (1, detector.nbytes)
     assert stats.get_stats()["dedup/index/pages"] == 1
     assert stats.get_stats()["dedup/index/bytes"] == report.index.bytes
-
-
-def test_the_report_can_be_written_as_json(summary, detector):
-    summary.record(near("http://a/\ud800", 3), "http://例子.测试/[b]", 30)
-    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "", 0)
-    summary.record_time("sketch", 0.5)
-    report = summary.finish(detector)
-    assert Report.from_json(json.loads(json.dumps(report))) == report
-    assert report.distances == {"3": 1}
-    assert report.largest_groups[0].original == "http://a/\ud800"
 
 
 def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(stats, detector):
