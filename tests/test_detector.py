@@ -34,7 +34,6 @@ NOODLES = (
     "外地人起得晚,往往只看见一排关着的门,以为这条街已经倒闭。好米粉用的是陈米。新米黏,做出来糊汤;"
     "放过一年的早稻米,涨性足,骨头硬。米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
 )
-SHORT = "Page not found"
 
 
 @pytest.fixture
@@ -100,21 +99,6 @@ def test_a_page_beyond_the_threshold_is_new(detector):
     other = edited(BRIDGE, 51, 90, 105)
     assert distance(BRIDGE, other) == 4
     assert judge_all(detector, bridge=BRIDGE, other=other) == [new(), new()]
-
-
-def test_the_nearest_page_is_the_original(detector):
-    far, close = BRIDGE, edited(BRIDGE, 12, 17, 36, 64, 96)
-    copy = edited(BRIDGE, 17, 36, 64)
-    assert [distance(far, close), distance(far, copy)] == [4, 3]
-    assert judge_all(detector, far=far, close=close, copy=copy)[2] == near("close", 1)
-
-
-def test_of_equally_near_pages_the_oldest_is_the_original():
-    detector = Detector(SimHash(0))
-    texts = {f"page{i}": BRIDGE.replace(",", mark) for i, mark in enumerate(" –;:/")}
-    detector.judge(page(GOATS, "other"))
-    verdicts = judge_all(detector, **texts)
-    assert verdicts == [new(), *[near("page0", 0)] * 4]
 
 
 def test_near_duplicates_are_not_remembered(detector):

@@ -1,11 +1,10 @@
 """Who may import whom: dependencies point downwards only."""
 
 import ast
-import subprocess
-import sys
 from functools import cache
 
 import pytest
+from own_process import run_script
 from syntax import PACKAGE, nodes_of
 
 from dedup.cli import COMMANDS
@@ -88,14 +87,7 @@ def parts_below(part):
 def modules_loaded_by(statement):
     """All modules that are there when a new process has run *statement*."""
     script = f"import sys\ntry: {statement}\nfinally: print('\\n', *sys.modules)"
-    output = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-        cwd=PACKAGE.parent,
-    ).stdout
+    output = run_script(script, check=False, cwd=PACKAGE.parent).stdout
     return set(output.splitlines()[-1].split())
 
 

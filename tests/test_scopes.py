@@ -1,7 +1,6 @@
 import datetime
 import decimal
 import enum
-import subprocess
 import sys
 from functools import partial
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from own_process import run_script
 
 from dedup.limits import LONGEST_SCOPE
 from dedup.plugins import load_extractor, load_method_class
@@ -252,7 +252,7 @@ def test_domains_are_known_without_network_and_cache():
         "from dedup.scopes import domain\n"
         "print(domain('https://a.example.co.jp/'))"
     )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    run = run_script(script)
     assert (run.stdout, run.stderr) == ("example.co.jp\n", "")
 
 

@@ -101,19 +101,6 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     assert loaded.nbytes <= added.nbytes * 1.02
 
 
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"i-match"}))
-@pytest.mark.parametrize("cut", [-1, 0])
-def test_what_is_no_sketch_is_refused(name, cut):
-    """Else the page would silently never match."""
-    method = METHODS[name]()
-    sketch = sketches_of(name)[0]
-    wrong = method.to_bytes(sketch)[:cut]
-    data = Packed()
-    data.extend([method.to_bytes(sketch), wrong])
-    with pytest.raises(ValueError, match=r"sketch|bytes"):
-        index_for(method).add_many(data, [1, 2])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=examples(5), deadline=None)

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import time
 from urllib.parse import quote, unquote
 
@@ -8,6 +6,7 @@ import regex
 from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_process import run_script
 
 from dedup.text import (
     Document,
@@ -196,11 +195,8 @@ def test_tokens_are_the_same_without_rjieba():
         "sys.stdout.buffer.write('|'.join(Document.from_main_text(text).tokens).encode())"
     )
     text = NEWS + COOKING + SCIENCE + TRADITIONAL + " and English タワー"
-    run = subprocess.run(
-        [sys.executable, "-c", script], input=text.encode(), capture_output=True, check=True
-    )
-    assert run.stdout.decode().split("|") == words(text)
-    assert run.stderr == b""
+    run = run_script(script, input=text)
+    assert (run.stdout.split("|"), run.stderr) == (words(text), "")
 
 
 @given(ANY_TEXT)

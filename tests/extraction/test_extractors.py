@@ -1,10 +1,9 @@
 import logging
 import random
-import subprocess
-import sys
 
 import pytest
 from cases import each
+from own_process import run_script
 from texts import PARAGRAPHS, article
 
 from dedup.evidence import Weakness
@@ -184,9 +183,7 @@ def test_a_page_nested_5000_deep_does_no_harm(function):
         "    extract('<html><body>' + page + '</body></html>')\n"
         f"print(extract('<html><body><p>{PARAGRAPHS[0]}</p></body></html>'))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
-    )
+    run = run_script(script)
     assert PARAGRAPHS[0] in run.stdout
     assert run.stderr == ""
 

@@ -2,7 +2,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import trafilatura
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
+from own_process import run_script
 from trees import trees
 
 from crawler.demo import site
@@ -115,8 +115,7 @@ def test_nobody_else_ever_has_the_selectors_and_classes_of_our_copy():
 @pytest.mark.slow
 def test_trafilatura_may_be_imported_after_our_copy():
     script = f"{EXTRACTED}; import trafilatura as t; print(type(t.xpaths.BODY_XPATH[0]).__name__)"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout == "XPath\n"
+    assert run_script(script).stdout == "XPath\n"
 
 
 @pytest.mark.slow
@@ -135,11 +134,7 @@ def test_what_a_release_has_changed_stays_its_own_and_is_logged(tmp_path):
         "from dedup.extraction.own_trafilatura import own_trafilatura\n"
         "print(*(type(one).__name__ for one in own_trafilatura().xpaths.OVERALL_DISCARD_XPATH))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-    )  # fmt: skip
+    run = run_script(script, env={"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
     assert run.stdout == "partial XPath\n"
     assert run.stderr == (
         "reading pages takes longer than it could: trafilatura 2.3.1 has code in "

@@ -1,11 +1,8 @@
 """What every registered method has to do."""
 
 import json
-import os
 import pickle
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ import xxhash
 from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from own_process import outputs_by_seed
 from pairs import sketched
 from texts import CHINESE, ENGLISH
 
@@ -312,19 +310,7 @@ for name, kind in METHODS.items():
 
 @pytest.mark.slow
 def test_sketches_are_equal_in_every_process():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SKETCHES],
-            input=ENGLISH + CHINESE,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=True,
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
+    assert len(outputs_by_seed(SKETCHES, input=ENGLISH + CHINESE)) == 1
 
 
 FINGERPRINTS = [kind for kind in METHODS.values() if issubclass(kind, FingerprintMethod)]

@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import judged
 import pytest
@@ -12,6 +10,7 @@ from bad_extractors import extracting_unless_told
 from cases import IS_THOROUGH
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from own_process import run_script
 from texts import article, edited, page
 
 from dedup.evidence import NORMAL
@@ -230,10 +229,7 @@ def test_executors_without_our_python_are_told_in_one_line():
         "except SparkError as error: print(error)\n"
         "spark.stop()\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=180
-    )
-    [line] = run.stdout.splitlines()
+    [line] = run_script(script, check=False).stdout.splitlines()
     assert line == "the executors have no /nowhere/python: PYSPARK_PYTHON names their Python"
 
 

@@ -161,7 +161,7 @@ def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
     look()
 
 
-@pytest.mark.parametrize("name", ["simhash", "verified", "exact", "containment"])
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"i-match"}))
 @pytest.mark.parametrize("count", [4, 100])
 @each("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b""])
 def test_a_stored_sketch_of_another_length_is_refused(name, count, change):

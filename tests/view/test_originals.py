@@ -216,17 +216,6 @@ def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_pa
     store.close()
 
 
-def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
-    detector = Detector(METHOD)
-    claims = [finished(detector.reserve(with_menu(number))).claim for number in range(1, 5)]
-    copy = with_menu(10, 3)
-    assert finished(detector.reserve(copy)) == (None, claims[2], None)
-    detector.release(claims[2])
-    own = finished(detector.reserve(copy)).claim
-    detector.commit(own)
-    assert detector.judge(with_menu(11, 3)).original == "http://a/10"
-
-
 def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
     """All that a page says may stand in what is taken for chrome."""
     detector = Detector(METHOD)

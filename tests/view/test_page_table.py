@@ -5,7 +5,6 @@ from time import process_time
 
 import numpy as np
 import pytest
-from cases import each
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -156,20 +155,6 @@ def test_a_value_that_two_others_make_up_where_they_meet_is_not_there():
     table = table_of([b"AAAABBBB" + b"CCCCDDDD"])
     assert not table.says_all(0, frozenset([b"BBBBCCCC"]))
     assert table.says_all(0, frozenset([b"CCCCDDDD"]))
-
-
-@each("several", [2, MANY + 2])
-def test_what_two_items_say_together_none_of_them_says(several):
-    table = table_of([item(n, 1000) for n in range(several)])
-    assert table.says_all(0, keys_of(item(0, 1000)))
-    assert not table.says_all(0, keys_of(item(0, 1)))
-
-
-def test_an_item_that_says_nothing_is_said_by_any_and_by_no_page_without_items():
-    table = table_of([], [item(1)], [item(n) for n in range(MANY + 1)])
-    assert [table.says_all(number, frozenset()) for number in range(4)] == [
-        False, True, True, False,
-    ]  # fmt: skip
 
 
 def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():

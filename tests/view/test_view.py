@@ -240,16 +240,6 @@ def claimed(view, number, record=None):
     return view.claim(Claimed(record or page(0), number))
 
 
-def test_an_open_claim_bars_near_pages_until_it_has_ended():
-    view = View(SimHash(), Rule())
-    claim = claimed(view, 0)
-    assert view.look(page(1)).claim is claim
-    view.release(claim)
-    assert view.look(page(1)) == Look(Decision(Kind.NEW))
-    view.commit(claimed(view, 1))
-    assert view.look(page(1)).decision.match.page == 1
-
-
 def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
     view = View(SimHash(), Rule())
     claim = claimed(view, 0, page(0, item=VALUES[0] + VALUES[1]))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import bad_extractors
 import pytest
+from own_process import run_script
 from processes import children, ids_of_workers, is_running, seconds_until
 
 from dedup.methods import SimHash
@@ -367,7 +368,5 @@ pool.close()
 
 @pytest.mark.slow
 def test_a_crawler_that_has_grown_large_has_workers_all_the_same():
-    done = subprocess.run(
-        [sys.executable, "-c", LARGE_PARENT], capture_output=True, text=True, timeout=120
-    )
+    done = run_script(LARGE_PARENT)
     assert (done.stdout, done.stderr) == ("[2, 2, 2]\n", "")
