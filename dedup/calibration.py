@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -38,22 +38,14 @@ class Candidates:
     """The pairs that *method* finds, in strata by their distance.
 
     *strata* maps each threshold to the pairs within it that are not within the one before, in a
-    random order, which depends on their keys only; *max_distance* is the last threshold.
+    random order, which depends on their keys only. The last threshold is that of *method*.
     """
 
     method: Method
     strata: dict[float, list[Pair]]
 
-    @property
-    def max_distance(self) -> float:
-        return max(self.strata)
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """All of them, the nearest first."""
-        return self.pairs_within(self.max_distance)
-
-    def pairs_within(self, threshold: float) -> list[Pair]:
+    def pairs(self, threshold: float = math.inf) -> list[Pair]:
+        """Return those within a *threshold*, the nearest first."""
         nearer = (pairs for most, pairs in self.strata.items() if most <= threshold)
         return list(chain.from_iterable(nearer))
 
@@ -76,7 +68,13 @@ class Candidates:
 
         Recall counts the near-duplicates among all pairs that the method finds.
         """
-        strata = [_Stratum.of(most, pairs, labels) for most, pairs in self.strata.items() if pairs]
+        strata: list[_Stratum] = []
+        for threshold, pairs in self.strata.items():
+            # After the first pair without an answer, the others are no random sample.
+            answers = list(takewhile(bool, map(labels.get, pairs)))
+            judged, right = len(answers) - answers.count(SKIP), answers.count(YES)
+            if pairs:
+                strata.append((threshold, len(pairs), judged, right))
         return [_step(strata[:number], strata[number:]) for number in range(1, len(strata) + 1)]
 
 
@@ -93,20 +91,11 @@ def find_candidates(
     one of the method's `sweep` before most pairs are alike by chance. *progress* is called for
     every page; *hashing*: see `Method`.
     """
-
-    def method_for(threshold: float) -> Method:
-        arguments = {**choice.arguments, "max_distance": threshold} if swept else choice.arguments
-        return choice.kind(**arguments).with_hashing(hashing)
-
-    name, swept = choice.kind.sweep
-    if name != "max_distance":
-        swept = ()
-    method = choice.kind(**choice.arguments).with_hashing(hashing)
-    has_limit = "max_distance" in choice.arguments or not swept
-    thresholds = [value for value in swept if not has_limit or value < method.max_distance]
+    method, has_limit = choice.method(), "max_distance" in choice.arguments
+    methods = choice.sweep() if choice.kind.sweep[0] == "max_distance" else [method]
     if has_limit:
-        thresholds.append(method.max_distance)
-    method = method_for(thresholds[-1])
+        methods = [*(one for one in methods if one.max_distance < method.max_distance), method]
+    thresholds, method = [one.max_distance for one in methods], methods[-1].with_hashing(hashing)
     sketches = method.sketches(documents)
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
@@ -120,11 +109,11 @@ def find_candidates(
             index.add(sketch, number)
         if not has_limit:
             enough = _count_before_chance(strata, len(documents))
-            del strata[enough:], thresholds[enough:]
+            del strata[enough:], thresholds[enough:], methods[enough:]
         progress()
     for pairs in strata:
         _shuffle(pairs, keys)
-    return Candidates(method_for(thresholds[-1]), dict(zip(thresholds, strata, strict=True)))
+    return Candidates(methods[-1].with_hashing(hashing), dict(zip(thresholds, strata, strict=True)))
 
 
 def _count_before_chance(strata: Sequence[Sequence[Pair]], pages: int) -> int:
@@ -144,6 +133,9 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+
 
 class Step(NamedTuple):
     """The results of a method at one threshold.
@@ -162,39 +154,19 @@ class Step(NamedTuple):
     recall: Estimate
 
 
-class _Stratum(NamedTuple):
-    """How many *pairs* are in a stratum, and the answers: *judged* is without skips."""
-
-    threshold: float
-    pairs: int
-    answered: int
-    judged: int
-    right: int
-
-    @classmethod
-    def of(cls, threshold: float, pairs: Sequence[Pair], labels: Mapping[Pair, str]) -> "_Stratum":
-        """Count the answers before the first pair without one: the others are no random sample."""
-        answers = list(takewhile(bool, map(labels.get, pairs)))
-        judged = len(answers) - answers.count(SKIP)
-        return cls(threshold, len(pairs), len(answers), judged, answers.count(YES))
-
-    @property
-    def weight(self) -> float:
-        """How many pairs count: not those of which nobody can tell."""
-        return self.pairs * (self.judged / self.answered if self.answered else 1.0)
+_Stratum = tuple[float, int, int, int]
+"""The first four fields of a `Step`, which only the pairs of a stratum tell."""
 
 
 def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
     precision, missed = _estimate(within), _estimate(beyond)
-    pairs, rest = (sum(stratum.weight for stratum in strata) for strata in (within, beyond))
-    found = pairs * precision.mean
+    pairs, rest = (sum(pairs for _, pairs, *_ in strata) for strata in (within, beyond))
     recall = Estimate(
-        _share(found, rest * missed.mean),
+        _share(pairs * precision.mean, rest * missed.mean),
         _share(pairs * precision.low, rest * missed.high),
         _share(pairs * precision.high, rest * missed.low),
     )
-    last = within[-1]
-    return Step(last.threshold, last.pairs, last.judged, last.right, found, precision, recall)
+    return Step(*within[-1], pairs * precision.mean, precision, recall)
 
 
 def _estimate(strata: Sequence[_Stratum]) -> Estimate:
@@ -202,26 +174,27 @@ def _estimate(strata: Sequence[_Stratum]) -> Estimate:
 
     The bounds are those of a simple sample with the variance of the stratified one, in which the
     shares of samples are smoothed: a few answers that are all yes do not say that all pairs are.
+    Pairs in strata of which none was judged may be anything; the mean takes them for no
+    near-duplicates.
 
     Source: Cochran, "Sampling Techniques", 1977, section 5.6; Agresti, Coull, "Approximate Is
     Better than \"Exact\"", American Statistician 52, 1998 (the smoothing).
     """
-    pairs = sum(stratum.weight for stratum in strata)
+    total = sum(pairs for _, pairs, *_ in strata)
     mean = smooth = variance = unknown = 0.0
-    for stratum in strata:
-        weight = stratum.weight / (pairs or 1)
-        if not stratum.judged:
+    for _, pairs, judged, right in strata:
+        weight = pairs / total
+        if not judged:
             unknown += weight
             continue
-        share = (stratum.right + 1) / (stratum.judged + 2)
-        mean += weight * stratum.right / stratum.judged
+        share = (right + 1) / (judged + 2)
+        mean += weight * right / judged
         smooth += weight * share
-        left = 1 - stratum.answered / stratum.pairs
-        variance += weight**2 * left * share * (1 - share) / stratum.judged
+        variance += weight**2 * (1 - judged / pairs) * share * (1 - share) / judged
     known = 1 - unknown
-    if not known or not pairs:
+    if not known or not total:
         return Estimate(0.0, 0.0, unknown)
-    count = smooth / known * (1 - smooth / known) * known**2 / variance if variance else math.inf
+    count = smooth * (known - smooth) / variance if variance else math.inf
     low, high = wilson(mean / known, count)
     return Estimate(mean, low * known, high * known + unknown)
 
@@ -231,16 +204,8 @@ def _share(part: float, rest: float) -> float:
 
 
 def recommend(steps: Sequence[Step]) -> Step | None:
-    """Return the largest threshold's step with an expected precision of `PRECISION`, if any.
-
-    At least one pair up to that threshold must have been judged a near-duplicate.
-    """
-    right = list(accumulate(step.right for step in steps))
-    good = [
-        step
-        for step, count in zip(steps, right, strict=True)
-        if count and step.precision.mean >= PRECISION
-    ]
+    """Return the largest threshold's step with an expected precision of `PRECISION`, if any."""
+    good = [step for step in steps if step.precision.mean >= PRECISION]
     return good[-1] if good else None
 
 

@@ -67,17 +67,23 @@ class MethodChoice(NamedTuple):
             method = self.kind(**self.arguments)
             if not isinstance(getattr(method, "max_distance", None), int | float):
                 raise TypeError("lacks a max_distance, a number")
-            return self.as_it_sees_chinese(method)
+            return self._seeing_chinese(method)
         except TypeError as error:
             raise ValueError(f"{self.name} {error}") from error
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from error
 
-    def as_it_sees_chinese(self, method: Method) -> Method:
-        """Return *method*, one of this kind, with Chinese simplified if that was chosen.
+    def sweep(self) -> list[Method]:
+        """Return the method with each value of its `sweep` that is in range; itself without any."""
+        name, values = self.kind.sweep
+        methods = []
+        for value in values:
+            with suppress(ValueError):
+                methods.append(self.kind(**{**self.arguments, name: value}))
+        return list(map(self._seeing_chinese, methods)) or [self.method()]
 
-        Raises ValueError if OpenCC is not installed.
-        """
+    def _seeing_chinese(self, method: Method) -> Method:
+        """Return *method* with Chinese simplified if that was chosen; ValueError without OpenCC."""
         return method.simplifying_chinese() if self.simplifies_chinese else method
 
     def shown(self) -> str | dict[str, Any]:

@@ -100,13 +100,16 @@ def test_of_a_stratum_the_first_pairs_in_the_order_count_however_the_others_were
     assert (step.pairs, step.judged, step.right) == (100, 10, 10)
 
 
-def test_pairs_of_which_nobody_can_tell_do_not_count():
+def test_pairs_of_which_nobody_can_tell_count_as_those_that_nobody_judged():
     candidates = collection([40])
     order = candidates.sample(40)
-    labels = dict.fromkeys(order[:20], YES) | dict.fromkeys(order[20:], SKIP)
-    [step] = candidates.steps(labels)
-    assert (step.judged, step.right, step.found) == (20, 20, 20)
-    assert step.precision.mean == step.recall.mean == 1
+    judged = dict.fromkeys(order[:20], YES)
+    [step] = candidates.steps(judged | dict.fromkeys(order[20:], SKIP))
+    assert [step] == candidates.steps(judged)
+    assert (step.judged, step.right, step.found) == (20, 20, 40)
+    # But they do not hide the answers after them.
+    [step] = candidates.steps(judged | {order[9]: SKIP})
+    assert (step.judged, step.right) == (19, 19)
 
 
 def test_pairs_that_nobody_judged_may_be_anything():
@@ -125,7 +128,7 @@ def test_a_sample_has_some_of_all_strata_and_a_larger_one_continues_it():
     few = candidates.sample(17)
     assert few == sample[:17]
     assert [len(set(stratum) & set(few)) for stratum in candidates.strata.values()] == [0, 2, 5, 10]
-    assert sorted(candidates.sample(10_000)) == sorted(candidates.pairs)
+    assert sorted(candidates.sample(10_000)) == sorted(candidates.pairs())
 
 
 def test_a_sample_does_not_depend_on_the_order_of_the_pages():
@@ -184,7 +187,8 @@ def test_every_method_can_be_calibrated(documents, kind):
         near = {
             pair
             for pair in itertools.combinations(range(len(documents)), 2)
-            if all_found.method.distance(*(sketches[n] for n in pair)) <= all_found.max_distance
+            if all_found.method.distance(*(sketches[n] for n in pair))
+            <= all_found.method.max_distance
         }
         assert {pair for stratum in all_found.strata.values() for pair in stratum} == near
 
@@ -211,7 +215,7 @@ def test_candidates_are_found_with_a_secret(documents):
     choice = MethodChoice.of("simhash")
     candidates = find_candidates(choice, keys, documents, hashing=hashing)
     assert candidates.method.hashing is hashing
-    assert candidates.pairs != find_candidates(choice, keys, documents).pairs
+    assert candidates.pairs() != find_candidates(choice, keys, documents).pairs()
 
 
 def test_the_largest_threshold_that_is_precise_enough_is_recommended():

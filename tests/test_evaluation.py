@@ -1,20 +1,32 @@
 """Labelled collections, and how methods are scored on them."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cases import each
-from labelled import PAGES, WORDS, write
+from labelled import WORDS, write
 from texts import ENGLISH
 
-from dedup.evaluation import Collection, compare, evaluate, read_collection, sweep_of
+from dedup import evaluation
+from dedup.evaluation import Collection, compare, evaluate
 from dedup.evidence import NORMAL, Evidence
 from dedup.methods import METHODS, SimHash
 from dedup.methods.containment import Containment
 from dedup.methods.digests import Exact
 from dedup.methods.verified import Verified
+from dedup.plugins import MethodChoice
 from dedup.records import RecordError
+from dedup.text import Document
+
+read_collection = partial(evaluation.read_collection, method=SimHash())
+
+
+def of_texts(keys, texts, labels, evidence):
+    """The collection of such pages."""
+    documents = list(map(Document.from_main_text, texts))
+    return Collection("x", keys, documents, labels, evidence)
 
 
 def test_a_collection_is_read_without_its_short_pages(tmp_path):
@@ -22,7 +34,7 @@ def test_a_collection_is_read_without_its_short_pages(tmp_path):
     assert collection.name == "news"
     assert collection.keys == ["a", "again", "edited", "other"]
     assert collection.labels == {(0, 1): "dup", (0, 2): "dup", (1, 2): "dup"}
-    assert len(read_collection(tmp_path / "news", min_tokens=0)) == 5
+    assert len(read_collection(tmp_path / "news", min_tokens=0).documents) == 5
 
 
 def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
@@ -33,20 +45,22 @@ def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
     assert (collection.keys, collection.labels) == (["page"], {})
 
 
-def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tmp_path):
-    with pytest.raises(RecordError, match=r"docs\.jsonl has no page of 20 tokens or more"):
-        read_collection(write(tmp_path / "given", ntok=19))
+def test_a_collection_has_pages_of_so_many_words_as_a_crawl_counts_them(tmp_path):
     chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早"}
-    assert len(read_collection(write(tmp_path / "zh", chinese, []))) == 1
+    folder = write(tmp_path / "zh", chinese, [])
+    assert len(read_collection(folder, min_tokens=12).documents) == 1
+    with pytest.raises(RecordError, match=r"docs\.jsonl has no page of 13 tokens or more"):
+        read_collection(folder, min_tokens=13)
 
 
 def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
     folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html="page.html")
     (folder / "page.html").write_text("<html>")
-    assert read_collection(folder).texts == [WORDS] * 2
-    texts = read_collection(folder, extractor=lambda html: f"{html} text").texts
-    assert texts == ["<html> text"] * 2
-    assert read_collection(folder, extractor=lambda html: None).texts == ["", ""]
+    for extractor, text in (
+        (None, WORDS), (lambda html: f"{html} text", "<html> text"), (lambda html: None, ""),
+    ):  # fmt: skip
+        documents = read_collection(folder, extractor=extractor).documents
+        assert [document.main_text for document in documents] == [text] * 2
 
 
 PAIR = b"id1\tid2\tlabel\n"
@@ -56,7 +70,6 @@ BROKEN = [
     ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, record 2: not JSON"),
     ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "record 2: the id 'a' is a repetition"),
-    ("docs.jsonl", b'{"id": "a", "text": "", "ntok": NaN}\n', '"ntok" must be a whole number'),
     ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
     ("pairs.tsv", PAIR + b"a\tagain\tyes\n", "label must be one of dup, part, grey, tmpl"),
     ("pairs.tsv", PAIR + b"a\tz\tdup\n", "pairs.tsv, line 2: there is no page 'z'"),
@@ -88,8 +101,7 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
               ("a", "other", "tmpl"), ("edited", "other", "dup")]  # fmt: skip
     collection = read_collection(write(tmp_path / "all", labels=labels))
     found = {(0, 1), (0, 2), (1, 2), (0, 3), (1, 3)}
-    texts = ["same", "same", "edited", "other"]
-    false, missed, scores = compare(found, collection, texts)
+    false, missed, scores = compare(found, collection)
     # Right: (0, 1). False: (0, 3), which is labelled tmpl, and (1, 3), which is not labelled.
     assert (false, missed) == ([(0, 3), (1, 3)], [(2, 3)])
     assert scores == {
@@ -104,25 +116,27 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
 
 def test_of_nothing_there_is_no_precision_and_nothing_to_find_is_found(tmp_path):
     without = read_collection(write(tmp_path / "without", labels=[]))
-    scores = compare(set(), without, PAGES)[2]
+    scores = compare(set(), without)[2]
     assert [scores[name] for name in ("precision", "recall", "f1", "f1_edited")] == [1, 1, 1, 1]
     collection = read_collection(write(tmp_path / "with"))
-    scores = compare(set(), collection, ["x", "x", "y", "z"])[2]
+    scores = compare(set(), collection)[2]
     assert [scores[name] for name in ("precision", "recall", "f1", "f1_edited")] == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_is_evaluated_with_its_own_index(name):
-    collection = Collection("x", ["a", "b", "c"], [ENGLISH, ENGLISH + "\n", WORDS], {(0, 1): "dup"})
-    result = evaluate(collection, METHODS[name]())
-    assert (result.precision, result.recall, result.f1) == (1, 1, 1)
-    assert (result.method, result.collection, result.pages) == (name, "x", 3)
-    assert min(result.cpu_ms_per_page, result.bytes_per_page) > 0
+    texts = [ENGLISH, ENGLISH + "\n", WORDS]
+    figures = evaluate(
+        of_texts(["a", "b", "c"], texts, {(0, 1): "dup"}, {}), METHODS[name]()
+    ).figures
+    scores = "precision", "recall", "f1", "method", "collection", "pages"
+    assert [figures[score] for score in scores] == [1, 1, 1, name, "x", 3]
+    assert min(figures["cpu_ms_per_page"], figures["bytes_per_page"]) > 0
 
 
 def test_the_figures_can_be_written_as_json(tmp_path):
     result = evaluate(read_collection(write(tmp_path / "x")), SimHash(5))
-    figures = json.loads(json.dumps(result.as_json()))
+    figures = json.loads(json.dumps(result.figures))
     assert list(figures) == [
         "collection", "method", "parameters", "pages", "pairs_found", "pairs_to_find", "precision",
         "recall", "f1", "f1_edited", "cpu_ms_per_page", "bytes_per_page",
@@ -138,37 +152,38 @@ def test_the_figures_can_be_written_as_json(tmp_path):
 def test_a_sweep_evaluates_every_threshold_and_recall_only_grows(tmp_path):
     seen = []
     collection = read_collection(write(tmp_path / "x"))
-    methods = sweep_of(SimHash, {"weights": "tf"})
-    results = [evaluate(collection, method, lambda: seen.append(1)) for method in methods]
-    assert [result.parameters["max_distance"] for result in results] == list(range(17))
-    assert {result.parameters["weights"] for result in results} == {"tf"}
-    recalls = [result.recall for result in results]
+    methods = MethodChoice.of({"name": "simhash", "weights": "tf"}).sweep()
+    results = [evaluate(collection, method, lambda: seen.append(1)).figures for method in methods]
+    assert [result["parameters"]["max_distance"] for result in results] == list(range(17))
+    assert {result["parameters"]["weights"] for result in results} == {"tf"}
+    recalls = [result["recall"] for result in results]
     assert recalls == sorted(recalls)
     assert len(seen) == 17 * 4
-    exact = evaluate(collection, Exact())
-    assert (exact.recall, exact.f1_edited, exact.missed_pairs) == (1 / 3, 0, [(0, 2), (1, 2)])
+    figures, _, missed = evaluate(collection, Exact())
+    assert (figures["recall"], figures["f1_edited"], missed) == (1 / 3, 0, [(0, 2), (1, 2)])
 
 
 def test_a_sweep_leaves_out_what_is_out_of_range():
-    assert len(sweep_of(METHODS["random-projection"], {"bits": 40})) == 12
-    assert [type(method) for method in sweep_of(Exact, {})] == [Exact]
+    assert len(MethodChoice.of({"name": "random-projection", "bits": 40}).sweep()) == 12
+    assert [type(method) for method in MethodChoice.of("exact").sweep()] == [Exact]
     with pytest.raises(ValueError, match="bits must be from 32 to 384"):
-        sweep_of(SimHash, {"bits": 1})
+        MethodChoice.of({"name": "simhash", "bits": 1}).sweep()
 
 
 def test_it_tells_how_much_text_is_lost_if_the_pairs_found_are_dropped(tmp_path):
     more = f"{WORDS} and seven words more of its own here"
     pages = {"a": ENGLISH, "b": ENGLISH + "\n", "c": WORDS, "d": more}
     collection = read_collection(write(tmp_path / "x", pages, [("a", "b", "dup")]), min_tokens=20)
-    lost = evaluate(collection, Verified(max_distance=0.5)).lost_text
+    lost = evaluate(collection, Verified(max_distance=0.5)).figures["lost_text"]
     counts = [len(document.tokens) for document in collection.documents]
     own = [
         {tuple(document.tokens[at : at + 3]) for at in range(count - 2)}
         for document, count in zip(collection.documents, counts, strict=True)
     ]
-    assert lost == (len(own[1]) + len(own[3]), 8 / (len(own[1]) + len(own[3])), 0)
+    sequences = len(own[1]) + len(own[3])
+    assert lost == {"sequences": sequences, "share": 8 / sequences, "error": 0}
     assert len(own[3] - own[2]) == 8
-    assert evaluate(collection, Exact()).as_json()["lost_text"] == {
+    assert evaluate(collection, Exact()).figures["lost_text"] == {
         "sequences": len(own[1]), "share": 0, "error": 0,
     }  # fmt: skip
 
@@ -183,13 +198,13 @@ def test_a_part_is_the_copy_of_what_contains_it_wherever_it_stands(is_part_first
     }  # fmt: skip
     texts = [part, whole] if is_part_first else [whole, part]
     evidence = {number: shown[text] for number, text in enumerate(texts)}
-    collection = Collection("parts", ["a", "b"], texts, {(0, 1): "dup"}, evidence)
-    result = evaluate(collection, Containment(), demands=demands)
-    assert result.recall == 1
-    assert result.lost_text == (118, 0, 0)
+    collection = of_texts(["a", "b"], texts, {(0, 1): "dup"}, evidence)
+    figures = evaluate(collection, Containment(), demands=demands).figures
+    assert (figures["recall"], figures["lost_text"]["sequences"]) == (1, 118)
+    assert figures["lost_text"]["share"] == 0
     # Other methods have no reason to take the whole for a copy of the part.
-    found = evaluate(collection, Verified(max_distance=1), demands=NORMAL).pairs_found
-    assert found == 0
+    figures = evaluate(collection, Verified(max_distance=1), demands=NORMAL).figures
+    assert figures["pairs_found"] == 0
 
 
 @pytest.mark.parametrize("demands", [None, NORMAL])
@@ -202,13 +217,13 @@ def test_names_that_the_pages_of_a_host_share_say_nothing(site, demands):
         for number in range(count)
     }
     keys = [f"{site}{number}" for number in range(count)]
-    collection = Collection("site", keys, texts, {}, evidence)
-    found = evaluate(collection, Verified(max_distance=0.5), demands=demands).pairs_found
-    assert found == (0 if demands and "example" in site else 45)
+    collection = of_texts(keys, texts, {}, evidence)
+    figures = evaluate(collection, Verified(max_distance=0.5), demands=demands).figures
+    assert figures["pairs_found"] == (0 if demands and "example" in site else 45)
 
 
 def test_equal_texts_are_found_though_the_method_has_no_sketch_of_them():
     text = "水 电 气 " * 8
-    collection = Collection("short", ["a", "b"], [text, text], {(0, 1): "dup"})
-    scores = evaluate(collection, METHODS["spotsigs"]())
-    assert (scores.pairs_found, scores.missed_pairs) == (1, [])
+    collection = of_texts(["a", "b"], [text, text], {(0, 1): "dup"}, {})
+    figures, _, missed = evaluate(collection, METHODS["spotsigs"]())
+    assert (figures["pairs_found"], missed) == (1, [])

@@ -4,8 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-from rich.text import Text
+from typing import Any
 
 from dedup.cli.ledgers import place_of
 from dedup.cli.options import (
@@ -20,10 +19,11 @@ from dedup.cli.options import (
     extractor_of,
     methods_of,
 )
-from dedup.cli.terminal import diff, new_table, print_json, progress, show, show_heading
-from dedup.evaluation import Collection, Evaluation, evaluate, read_collection, sweep_of
+from dedup.cli.terminal import diff, print_json, progress, show, show_heading, show_table
+from dedup.evaluation import Collection, Evaluation, evaluate, read_collection
 from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, write_lexicon
+from dedup.lost_text import LostText
 from dedup.methods import METHODS
 from dedup.records.lines import read_records
 from dedup.rule import SHORT
@@ -99,65 +99,63 @@ def run(options: argparse.Namespace) -> None:
 
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     choices = choices_of(options.method)
-    create = sweep_of if options.sweep else None
-    methods = [method for choice in choices for method in methods_of(choice, create)]
+    methods = [
+        method for choice in choices for method in methods_of(choice, with_sweep=options.sweep)
+    ]
     if files := [path for path in folders if path.is_file()]:
         raise ValueError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
         )
     extract = None if options.extractor is None else extractor_of(options.extractor)
     collections = [
-        read_collection(
-            folder,
-            min_tokens=SHORT,
-            extractor=extract,
-            simplify_chinese=choices[0].simplifies_chinese,
-        )
+        read_collection(folder, methods[0], min_tokens=SHORT, extractor=extract)
         for folder in folders
     ]
-    with progress("pages", sum(map(len, collections)) * len(methods)) as advance:
+    pages = sum(len(collection.documents) for collection in collections)
+    with progress("pages", pages * len(methods)) as advance:
         results = [
-            evaluate(collection, method, advance, demands=DEMANDS[options.evidence])
+            (collection, evaluate(collection, method, advance, demands=DEMANDS[options.evidence]))
             for collection in collections
             for method in methods
         ]
     if options.json:
-        print_json([result.as_json() for result in results])
+        print_json([result.figures for _, result in results])
         return
-    _show_results(results, options.sweep)
-    for number, result in enumerate(results):
-        _show_errors(collections[number // len(methods)], result, options.errors)
+    _show_results([result.figures for _, result in results], options.sweep)
+    for collection, result in results:
+        _show_errors(collection, result, options.errors)
 
 
-def _show_results(results: Sequence[Evaluation], with_parameter: bool) -> None:
-    table = new_table("collection", "method", right=(
-        *["threshold"] * with_parameter, "found / to find", "precision", "recall", "F1",
-        "F1 edited", "text lost", "CPU ms/page", "bytes/page",
-    ))  # fmt: skip
-    for result in results:
-        name = METHODS[result.method].sweep[0] if result.method in METHODS else "max_distance"
-        threshold = str(result.parameters.get(name, ""))
-        scores = (result.recall, result.f1, result.f1_edited)
-        table.add_row(
-            Text(printable(result.collection)),
-            result.method,
-            *[threshold] * with_parameter,
-            f"{result.pairs_found:,} / {result.pairs_to_find:,}",
-            f"{result.precision:.3f}" if result.pairs_found else "–",
-            *(f"{score:.3f}" for score in scores),
-            result.lost_text.percent if result.lost_text.sequences else "–",
-            f"{result.cpu_ms_per_page:.2f}",
-            f"{result.bytes_per_page:,.0f}",
-        )
-    show(table)
+def _show_results(results: Sequence[dict[str, Any]], with_parameter: bool) -> None:
+    titles = [
+        "collection", "method", *[">threshold"] * with_parameter, ">found / to find", ">precision",
+        ">recall", ">F1", ">F1 edited", ">text lost", ">CPU ms/page", ">bytes/page",
+    ]  # fmt: skip
+    rows = []
+    for figures in results:
+        method, lost = figures["method"], LostText(**figures["lost_text"])
+        name = METHODS[method].sweep[0] if method in METHODS else "max_distance"
+        row = [
+            figures["collection"],
+            method,
+            *[str(figures["parameters"].get(name, ""))] * with_parameter,
+            f"{figures['pairs_found']:,} / {figures['pairs_to_find']:,}",
+            f"{figures['precision']:.3f}" if figures["pairs_found"] else None,
+            *(f"{figures[score]:.3f}" for score in ("recall", "f1", "f1_edited")),
+            lost.percent if lost.sequences else None,
+            f"{figures['cpu_ms_per_page']:.2f}",
+            f"{figures['bytes_per_page']:,.0f}",
+        ]
+        rows.append(row)
+    show_table(titles, rows)
 
 
 def _show_errors(collection: Collection, result: Evaluation, count: int) -> None:
     for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
-        for one, other in pairs[:count]:
-            title = f"{kind} pair of {result.method} in {collection.name}: "
-            show_heading(f"{title}{collection.keys[one]} | {collection.keys[other]}")
-            show(diff(collection.texts[one], collection.texts[other]))
+        for pair in pairs[:count]:
+            title = f"{kind} pair of {result.figures['method']} in {collection.name}: "
+            show_heading(title + " | ".join(collection.keys[number] for number in pair))
+            show(diff(*(collection.documents[number].main_text or "" for number in pair)))
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:

@@ -24,7 +24,7 @@ from dedup.cli.options import (
     method_of,
     method_of_ledger,
 )
-from dedup.cli.terminal import color, new_table, print_json, show, show_heading, show_line
+from dedup.cli.terminal import color, print_json, show, show_heading, show_line, show_table
 from dedup.diff import Part
 from dedup.explanation import Side, explain, names_of, sides_of_ledger
 from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
@@ -217,13 +217,9 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
     for note in notes:
         show(note)
     show()
-    table = new_table("", "A", "B")
-    for title in ("source", "canonical", "title", "language", "characters", "tokens"):
-        values = [side[title] for side in sides]
-        if any(values):
-            shown = (f"{v:,}" if isinstance(v, int) else printable(v or "–") for v in values)
-            table.add_row(title, *map(Text, shown))
-    show(table)
+    titles = ("source", "canonical", "title", "language", "characters", "tokens")
+    rows = ((title, *(side[title] for side in sides)) for title in titles)
+    show_table(("", "A", "B"), (row for row in rows if any(row[1:])))
     for name, side in zip("AB", sides, strict=True):
         _show_text(name, side["text"])
     show_heading(f"Features of {judgement['method']}")
@@ -238,11 +234,12 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
 
 
 def _sentence(judgement: dict[str, Any]) -> str:
-    verdict, distance = judgement["verdict"], judgement["distance"]
+    verdict = judgement["verdict"]
     if verdict in _MEANINGS:
         return f"{verdict} ({_MEANINGS[verdict]})"
     limit = ", farther than" if verdict == "different" else " of up to"
-    return f"{verdict}, distance {_number(distance)}{limit} {_number(judgement['max_distance'])}"
+    distance, most = (_number(judgement[name]) or "–" for name in ("distance", "max_distance"))
+    return f"{verdict}, distance {distance}{limit} {most}"
 
 
 def _show_text(name: str, text: str) -> None:
@@ -269,31 +266,28 @@ def _show_features(features: Sequence[dict[str, Any]]) -> None:
     if reweighted := Count(len(unequal) - one - other):
         line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
     show(line)
-    if not unequal:
-        return
-    table = new_table("what differs most", right=("A", "B"))
-    for feature in unequal[:_FEATURES]:
-        weights = (_number(feature[side] or None) for side in "ab")
-        table.add_row(Text(printable(feature["feature"], 80)), *weights)
-    show()
-    show(table)
+    if unequal:
+        show()
+        rows = (
+            (printable(one["feature"], 80), *(_number(one[side] or None) for side in "ab"))
+            for one in unequal[:_FEATURES]
+        )
+        show_table(("what differs most", ">A", ">B"), rows)
 
 
 def _show_judgements(judgements: Sequence[dict[str, Any]]) -> None:
     show_heading("All methods")
-    table = new_table("method", right=("distance", "up to"))
-    table.add_column("verdict")
     colors = {"duplicate": "green", "near-duplicate": "green", "different": "red"}
-    verdicts = [judgement["verdict"] for judgement in judgements]
-    for judgement, verdict in zip(judgements, verdicts, strict=True):
-        numbers = (_number(judgement[name]) for name in ("distance", "max_distance"))
-        shown = Text(verdict, style=colors.get(verdict, "yellow"))
-        table.add_row(judgement["method"], *numbers, shown)
-    show(table)
-    for verdict in dict.fromkeys(verdicts):
-        if verdict in _MEANINGS:
-            show(f"{verdict}: {_MEANINGS[verdict]}")
+    verdicts = [Text(one["verdict"], colors.get(one["verdict"], "yellow")) for one in judgements]
+    rows = (
+        (one["method"], *(_number(one[name]) for name in ("distance", "max_distance")), verdict)
+        for one, verdict in zip(judgements, verdicts, strict=True)
+    )
+    show_table(("method", ">distance", ">up to", "verdict"), rows)
+    for verdict, meaning in _MEANINGS.items():
+        if verdict in map(str, verdicts):
+            show(f"{verdict}: {meaning}")
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"

@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dedup.cli.ledgers import ledger_file, place_of, with_log
+from dedup.cli.ledgers import ledger_file, place_of, texts_of_feed, with_log
 from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, format_of
-from dedup.records.lines import read_records
 from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
@@ -37,9 +36,6 @@ met.
 A ledger that is lost is made again of feeds whose items have the records of their pages
 (DEDUP_SKETCH_FIELD), the oldest feed first; --method is that of the crawls.
 """
-
-# A wrong name of a field shall not cost hours.
-_ITEMS_WITHOUT_FIELD = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,19 +144,6 @@ def _records(
 
 def _texts(options: argparse.Namespace, advance: Callable[[], object]) -> Iterator[tuple[str, str]]:
     for path in options.texts:
-        number, has_texts = 0, False
-        for number, (_, record) in enumerate(read_records(path, ""), 1):
-            values = (record.fields.get(name) for name in (options.key_field, options.text_field))
-            match tuple(values):
-                case (str(url), str(text)):
-                    has_texts = True
-                    yield url, text
-                    advance()
-            if number == _ITEMS_WITHOUT_FIELD and not has_texts:
-                break
-        if number and not has_texts:
-            raise ValueError(
-                f"none of the first {count_of(number, 'item')} of {path} has strings in "
-                f"{options.key_field!r} and {options.text_field!r}; --key-field and --text-field "
-                "name other fields"
-            )
+        for page in texts_of_feed(path, options):
+            yield page
+            advance()

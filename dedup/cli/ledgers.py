@@ -1,4 +1,4 @@
-"""Where a ledger is: for all commands that look at one."""
+"""Ledgers and feeds, as commands read them."""
 
 import argparse
 import asyncio
@@ -8,12 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from dedup.records.lines import read_records
 from dedup.stores.copying import copy_to_ledger
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
 from dedup.stores.server_url import ServerUrl, open_log, split_options
+from dedup.units import count_of
 
 T = TypeVar("T")
+# A wrong name of a field shall not cost hours.
+_ITEMS_WITHOUT_FIELD = 1_000
 
 
 def place_of(text: str) -> Path | ServerUrl:
@@ -65,3 +69,25 @@ def with_log(place: ServerUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
             await log.close()
 
     return asyncio.run(run())
+
+
+def texts_of_feed(path: Path, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Yield key and text of the items of a feed that have both, in the fields that are asked for.
+
+    Raises ValueError if none of the first has.
+    """
+    number, has_texts = 0, False
+    for number, (_, record) in enumerate(read_records(path, ""), 1):
+        values = (record.fields.get(name) for name in (options.key_field, options.text_field))
+        match tuple(values):
+            case (str(key), str(text)):
+                has_texts = True
+                yield key, text
+        if number == _ITEMS_WITHOUT_FIELD and not has_texts:
+            break
+    if number and not has_texts:
+        raise ValueError(
+            f"none of the first {count_of(number, 'item')} of {path} has strings in "
+            f"{options.key_field!r} and {options.text_field!r}; --key-field and --text-field "
+            "name other fields"
+        )

@@ -4,7 +4,7 @@ import argparse
 import inspect
 
 from dedup.cli.options import add_json
-from dedup.cli.terminal import new_table, print_json, show
+from dedup.cli.terminal import print_json, show_table
 from dedup.methods import METHODS
 
 EXAMPLES = """\
@@ -23,9 +23,13 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(arguments)
         return
-    table = new_table("method", "what it compares", "arguments")
-    for name, kind in METHODS.items():
-        summary = (inspect.getdoc(kind) or "").partition("\n")[0]
-        defaults = (f"{argument}={value!r}" for argument, value in arguments[name].items())
-        table.add_row(name, summary, ", ".join(defaults))
-    show(table)
+    summaries = {name: inspect.getdoc(kind) or "" for name, kind in METHODS.items()}
+    rows = (
+        (
+            name,
+            summary.partition("\n")[0],
+            ", ".join(f"{a}={v!r}" for a, v in arguments[name].items()),
+        )
+        for name, summary in summaries.items()
+    )
+    show_table(("method", "what it compares", "arguments"), rows)

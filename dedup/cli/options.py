@@ -3,11 +3,10 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
@@ -20,7 +19,6 @@ from dedup.scopes import Scope
 from dedup.stores.reader import LedgerReader
 
 SECRET = "DEDUP_SECRET"
-Creator = Callable[[type[Method], dict[str, Any]], list[Method]]
 _FIELDS = {
     "text": "the field or column with the main text (default: text)",
     "html": "the field or column with HTML, from which the main text is extracted",
@@ -92,12 +90,11 @@ def choices_of(values: Sequence[str]) -> list[MethodChoice]:
     return choices
 
 
-def methods_of(choice: MethodChoice, create: Creator | None = None) -> list[Method]:
-    """Return the one method of *choice*, or all that *create* makes of its class and arguments."""
+def methods_of(choice: MethodChoice, *, with_sweep: bool = False) -> list[Method]:
+    """Return the one method of *choice*, or its sweep in place of it."""
     with _naming("--method"):
-        methods = [choice.method()]
-        if create:
-            methods = list(map(choice.as_it_sees_chinese, create(choice.kind, choice.arguments)))
+        method = choice.method()
+        methods = choice.sweep() if with_sweep else [method]
     return list(map(_with_secret, methods))
 
 

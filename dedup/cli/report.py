@@ -7,11 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
 from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import add_json, check_new
-from dedup.cli.terminal import new_table, print_json, show, show_heading, show_line
+from dedup.cli.terminal import print_json, show, show_heading, show_line, show_table
 from dedup.report import as_html, write_html
 from dedup.report.of_ledger import report_of_ledger
 from dedup.stores.base import Crawl
@@ -104,20 +102,19 @@ def _show(figures: dict[str, Any]) -> None:
             show_line(f"{label:12} {value}")
     show()
     counts = ("judged", "new", "changed", "unchanged", "exact_duplicates", "near_duplicates")
-    titles = (name.partition("_")[0] for name in (*counts, "skipped"))
-    table = new_table("crawl", "run", "spider", "started", "reason", right=titles)
-    for crawl in figures["crawls"]:
-        pages = crawl["pages"]
-        numbers = [pages.get(name) for name in counts]
-        numbers.append(sum(pages["skipped"].values()) if pages else None)
-        table.add_row(
+    titles = (f">{name.partition('_')[0]}" for name in (*counts, "skipped"))
+    rows = (
+        (
             *map(str, (crawl["crawl"], crawl["run"])),
-            Text(printable(crawl["spider"])),
+            crawl["spider"],
             crawl["started"].replace("+00:00", "Z"),
-            Text(printable(crawl["reason"] or "has not ended")),
-            *("–" if number is None else f"{number:,}" for number in numbers),
+            crawl["reason"] or "has not ended",
+            *map(crawl["pages"].get, counts),
+            sum(crawl["pages"]["skipped"].values()) if crawl["pages"] else None,
         )
-    show(table)
+        for crawl in figures["crawls"]
+    )
+    show_table(["crawl", "run", "spider", "started", "reason", *titles], rows)
     if figures["largest_groups"]:
         show_heading("most duplicates")
     for group in figures["largest_groups"]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from rich.table import Table
-
-from dedup.cli.terminal import show, show_line
+from dedup.cli.terminal import show_line, show_table
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.records import Format
@@ -106,10 +104,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def show_figures(figures: dict[str, Any], written: str) -> None:
     """Show *figures* as a table; *written* is the name of the output."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for label, value in _rows(figures):
-        table.add_row(label, value)
-    show(table)
+    show_table(("", ""), _rows(figures))
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
             show_line(f"{label}: {figures[name]}")

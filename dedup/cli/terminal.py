@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,14 +72,28 @@ def show_heading(text: str) -> None:
     show_line(text, "bold")
 
 
-def new_table(*left: str, right: Iterable[str] = ()) -> Table:
-    """Return a table with columns of these titles, numbers on the *right*."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in left:
-        table.add_column(title, overflow="fold")
-    for title in right:
-        table.add_column(title, justify="right")
-    return table
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[Any]], bold: Any = None) -> None:
+    """Show a table; numbers, and columns whose titles begin with ">", are on the right.
+
+    What is empty is a dash. Nothing in a text steers the terminal. One row may be *bold*.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(titles))
+    for title in titles:
+        table.add_column(
+            title.removeprefix(">"),
+            justify="right" if title.startswith(">") else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*map(_cell, row), style="bold" if row is bold else "")
+    show(table)
+
+
+def _cell(value: Any) -> Text:
+    if isinstance(value, Text):
+        return value
+    text = f"{value:,}" if isinstance(value, int) else printable(value or "")
+    return Text(text or "–")
 
 
 def print_json(value: Any) -> None:

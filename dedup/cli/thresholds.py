@@ -10,24 +10,14 @@ from typing import Any
 from rich.text import Text
 
 from dedup.atomic_file import replacing
-from dedup.calibration import (
-    LABELS,
-    PRECISION,
-    Candidates,
-    Estimate,
-    Pair,
-    Step,
-    find_candidates,
-    recommend,
-)
-from dedup.cli.ledgers import open_ledger
+from dedup.calibration import LABELS, PRECISION, Candidates, Step, find_candidates, recommend
+from dedup.cli.ledgers import open_ledger, texts_of_feed
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import diff, new_table, print_json, progress, show
+from dedup.cli.terminal import diff, print_json, progress, show, show_table
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
-from dedup.records.lines import read_records
 from dedup.rule import SHORT
 from dedup.search import order_to_compare
 from dedup.stores.ledger_file import is_sqlite
@@ -45,8 +35,8 @@ _LEGEND = (
     "has."
 )
 
-Keys = tuple[str, str]
-"""The keys of two pages, in alphabetical order."""
+Answers = dict[frozenset[str], str]
+"""The labels of pairs, by the keys of their pages."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -57,96 +47,85 @@ def run(options: argparse.Namespace) -> None:
     [choice] = choices
     [method] = methods_of(choice)
     answers = {} if options.answers is None else _read_answers(options.answers)
-    keys, documents = _distinct_pages(options, simplify_chinese=choice.simplifies_chinese)
-    with progress("pages", len(documents)) as advance:
+    pages = _distinct_pages(options, method)
+    keys, documents = list(pages), list(pages.values())
+    with progress("pages", len(pages)) as advance:
         candidates = find_candidates(choice, keys, documents, advance, method.hashing)
-    if not candidates.pairs:
-        raise ValueError(f"no two of {count_of(len(keys), 'page')} are near: nothing to judge")
+    pairs = {pair: frozenset(keys[number] for number in pair) for pair in candidates.pairs()}
+    if not pairs:
+        raise ValueError(f"no two of {count_of(len(pages), 'page')} are near: nothing to judge")
     if options.sample:
-        _write_pairs(options.output, candidates.sample(options.sample), keys, documents, answers)
+        sample = [[keys[number] for number in pair] for pair in candidates.sample(options.sample)]
+        _write_pairs(options.output, sample, pages, answers)
         return
-    labels = {
-        pair: answers[both]
-        for pair in candidates.pairs
-        if (both := _in_order(keys[pair[0]], keys[pair[1]])) in answers
-    }
+    labels = {pair: answers[both] for pair, both in pairs.items() if both in answers}
     if not labels:
         raise ValueError(f"{options.answers} has no answer about a pair of these pages")
-    steps = candidates.steps(labels)
     texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
-    lost = [lost_with(candidates.pairs_within(step.threshold), texts, order) for step in steps]
+    results = {
+        step: lost_with(candidates.pairs(step.threshold), texts, order)
+        for step in candidates.steps(labels)
+    }
     if options.json:
-        print_json(_as_json(candidates.method, steps, lost, len(labels)))
+        chosen = recommend(list(results))
+        print_json({
+            "judged": len(labels),
+            "method": candidates.method.name,
+            "parameters": candidates.method.parameters,
+            "thresholds": [_as_json(step, lost) for step, lost in results.items()],
+            "recommended": chosen and chosen.threshold,
+        })  # fmt: skip
         return
     show(
-        f"{count_of(len(keys), 'page')} with different texts; pairs to judge from: "
-        f"{len(candidates.pairs):,}, up to distance {candidates.max_distance:.4g}"
+        f"{count_of(len(pages), 'page')} with different texts; pairs to judge from: "
+        f"{len(pairs):,}, up to distance {candidates.method.max_distance:.4g}"
     )
-    _show(candidates, choice, steps, lost)
+    _show(candidates, choice, results)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
 
 
-def _distinct_pages(
-    options: argparse.Namespace, *, simplify_chinese: bool
-) -> tuple[list[str], list[Document]]:
-    """Return the keys and documents of the pages, only the first of those with equal texts.
+def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Document]:
+    """Return the pages by their keys, as *method* sees them: the first of those with equal texts.
 
     If a key has several texts, the last one counts.
     """
     if len(options.inputs) > 1:
         raise ValueError("--sample and --answers take one file or ledger")
     [source] = options.inputs
-    texts: dict[str, str] = {}
-    for key, text in _pages(source, options.text_field, options.key_field):
-        texts[key] = text
     by_text: dict[str, tuple[str, Document]] = {}
-    for key, text in texts.items():
-        document = Document.from_main_text(text, simplify_chinese=simplify_chinese)
-        if len(document.tokens) >= SHORT:
+    for key, text in dict(_texts(source, options)).items():
+        document = method.document(text)
+        if document.token_count >= SHORT:
             by_text.setdefault(document.text, (key, document))
     if len(by_text) < 2:
         raise ValueError(
             f"{source} has {len(by_text)} different texts of {SHORT} tokens or more in the field "
             f"{options.text_field!r}; there is nothing to compare"
         )
-    keys, documents = zip(*by_text.values(), strict=True)
-    return list(keys), list(documents)
+    return dict(by_text.values())
 
 
-def _pages(source: Path | ServerUrl, text_field: str, key_field: str) -> Iterator[tuple[str, str]]:
+def _texts(source: Path | ServerUrl, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     if isinstance(source, ServerUrl) or is_sqlite(source):
         with open_ledger(source) as ledger:
             yield from ((url, text) for url, _, text in ledger.texts() if text)
-        return
-    for where, record in read_records(source, text_field):
-        if text := record.content:
-            key = record.fields.get(key_field)
-            if not isinstance(key, str) or not key:
-                raise ValueError(f"{where}: the key {key_field!r} must be a string")
+    else:
+        for key, text in texts_of_feed(source, options):
             yield without_surrogates(key), without_surrogates(text)
 
 
-def _in_order(one: str, other: str) -> Keys:
-    return (one, other) if one <= other else (other, one)
-
-
 def _write_pairs(
-    path: Path,
-    sample: Sequence[Pair],
-    keys: Sequence[str],
-    documents: Sequence[Document],
-    answers: Mapping[Keys, str],
+    path: Path, sample: Sequence[Sequence[str]], pages: Mapping[str, Document], answers: Answers
 ) -> None:
     """Write a table of pairs to fill in, with the answers so far, what differs, and their texts."""
     table = StringIO(newline="")
     rows = csv.writer(table, delimiter="\t", lineterminator="\n")
     rows.writerow([*_COLUMNS, "differences", "text1", "text2"])
-    for one, other in sample:
-        texts = [documents[number].main_text or "" for number in (one, other)]
+    for keys in sample:
+        texts = [pages[key].main_text or "" for key in keys]
         cells = (text[:_MOST_IN_CELL] for text in (diff(*texts).plain, *texts))
-        label = answers.get(_in_order(keys[one], keys[other]), "")
-        rows.writerow([keys[one], keys[other], label, *cells])
+        rows.writerow([*keys, answers.get(frozenset(keys), ""), *cells])
     with replacing(path) as file:
         file.write(table.getvalue().encode())
     print(
@@ -155,7 +134,7 @@ def _write_pairs(
     )
 
 
-def _read_answers(path: Path) -> dict[Keys, str]:
+def _read_answers(path: Path) -> Answers:
     answers = {}
     for where, (one, other, label) in table_rows(path, *_COLUMNS):
         label = label.strip().lower()
@@ -164,52 +143,27 @@ def _read_answers(path: Path) -> dict[Keys, str]:
                 f"{where}: label must be one of {', '.join(LABELS)}, or empty, got {label!r:.80}"
             )
         if label:
-            answers[_in_order(one, other)] = label
+            answers[frozenset((one, other))] = label
     return answers
 
 
-def _as_json(
-    method: Method, steps: Sequence[Step], lost: Sequence[LostText], judged: int
-) -> dict[str, Any]:
-    chosen = recommend(steps)
-    return {
-        "judged": judged,
-        "method": method.name,
-        "parameters": method.parameters,
-        "thresholds": [
-            {
-                **step._asdict(),
-                "precision": step.precision._asdict(),
-                "recall": step.recall._asdict(),
-                "lost_text": text._asdict(),
-            }
-            for step, text in zip(steps, lost, strict=True)
-        ],
-        "recommended": chosen and chosen.threshold,
-    }
+def _as_json(step: Step, lost: LostText) -> dict[str, Any]:
+    shares: dict[str, Any] = {"precision": step.precision, "recall": step.recall, "lost_text": lost}
+    return step._asdict() | {name: share._asdict() for name, share in shares.items()}
 
 
-def _show(
-    candidates: Candidates, choice: MethodChoice, steps: Sequence[Step], lost: Sequence[LostText]
-) -> None:
-    method, chosen = candidates.method, recommend(steps)
-    titles = ("pairs", "judged", "right", "found", "precision", "recall", "text lost")
-    table = new_table(method.name, right=titles)
-    for step, text in zip(steps, lost, strict=True):
+def _show(candidates: Candidates, choice: MethodChoice, results: Mapping[Step, LostText]) -> None:
+    method, chosen = candidates.method, recommend(list(results))
+    titles = (">pairs", ">judged", ">right", ">found", ">precision", ">recall", ">text lost")
+    rows = {}
+    for step, lost in results.items():
+        counts = step.pairs, step.judged, step.right
+        shares = [f"{step.found:,.0f}", f"{step.precision}", f"{step.recall}"]
         # Without an answer, there is nothing to estimate from.
-        shares = map(_interval, (step.precision, step.recall)) if step.judged else ("–", "–")
-        table.add_row(
-            f"up to {step.threshold:.4g}",
-            f"{step.pairs:,}",
-            f"{step.judged:,}",
-            f"{step.right:,}",
-            f"{step.found:,.0f}" if step.judged else "–",
-            *shares,
-            text.percent,
-            style="bold" if step is chosen else "",
-        )
+        told = shares if step.judged else [None] * len(shares)
+        rows[step] = f"up to {step.threshold:.4g}", *counts, *told, lost.percent
     show()
-    show(table)
+    show_table([method.name, *titles], rows.values(), bold=chosen and rows[chosen])
     show()
     show(_LEGEND)
     show()
@@ -217,11 +171,11 @@ def _show(
         show(f"No threshold has an expected precision of {PRECISION} by these answers.")
         return
     show(
-        f"Up to distance {chosen.threshold:.4g}, precision {_interval(chosen.precision)}, recall "
-        f"{_interval(chosen.recall)}. At this threshold, {lost[steps.index(chosen)].percent} of "
-        "the extracted text of dropped pages is lost."
+        f"Up to distance {chosen.threshold:.4g}, precision {chosen.precision}, recall "
+        f"{chosen.recall}. At this threshold, {results[chosen].percent} of the extracted text of "
+        "dropped pages is lost."
     )
-    if len(candidates.strata) > 1 and chosen.threshold == candidates.max_distance:
+    if len(candidates.strata) > 1 and chosen.threshold == method.max_distance:
         show("It is the largest distance tried (a max_distance of --method is).")
     arguments = dict(choice.arguments)
     if "max_distance" in method.parameters:
@@ -229,7 +183,3 @@ def _show(
     setting = {"name": method.name, **arguments} if arguments else method.name
     show()
     show(Text(f"DEDUP_METHOD = {setting!r}"))
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
