@@ -4,15 +4,14 @@ import importlib.util
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from pkgutil import resolve_name
 from typing import Any, NamedTuple, Self
 
+from dedup.choices import list_in, load, name_of
 from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.preference import Criterion, Preference
-from dedup.suggestion import did_you_mean
 
 
 def load_method_class(value: Any) -> type[Method]:
@@ -20,7 +19,7 @@ def load_method_class(value: Any) -> type[Method]:
 
     Raises ValueError if that is none; the message says what was expected and what was got.
     """
-    method_class = _load(METHODS, value)
+    method_class = load(METHODS, value)
     if not (isinstance(method_class, type) and issubclass(method_class, Method)):
         raise ValueError(f"must be a subclass of dedup.methods.Method, got {value!r}")
     missing = sorted(getattr(method_class, "__abstractmethods__", ()))
@@ -100,7 +99,7 @@ def load_extractor(value: Any) -> Any:
     """
     if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
         raise ValueError(f"{value!r} needs: pip install 'scrapy-dedup[{value}]'")
-    extractor = _load(EXTRACTORS, value)
+    extractor = load(EXTRACTORS, value)
     if not callable(extractor):
         raise ValueError(f"must be callable, got {value!r}")
     return extractor
@@ -115,45 +114,8 @@ def load_preference(known: Mapping[str, Criterion], value: Any) -> Preference:
     values = list_in(value)
     criteria = []
     for one in values if isinstance(values, list | tuple) else [values]:
-        criterion = _load(known, one)
+        criterion = load(known, one)
         if not callable(criterion) or isinstance(criterion, type):
             raise ValueError(f"must be functions or names of them, got {one!r}")
         criteria.append((name_of(one, criterion), criterion))
     return Preference(criteria)
-
-
-def list_in(value: Any) -> Any:
-    """Return the list that a string writes, as JSON or with commas; anything else as it is.
-
-    >>> list_in("a, b,"), list_in('["a", "b"]'), list_in(("a",))
-    (['a', 'b'], ['a', 'b'], ('a',))
-    """
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        with suppress(ValueError):
-            return json.loads(value)
-    return [name.strip() for name in value.split(",") if name.strip()]
-
-
-def name_of(given: Any, loaded: Any) -> str:
-    """Return the name that was *given*, or else the import path of what was."""
-    if isinstance(given, str):
-        return given
-    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"
-
-
-def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value in by_short_name:
-        return by_short_name[value]
-    choices = f"must be an import path or one of {', '.join(by_short_name)}, got {value!r}"
-    if "." not in value:
-        raise ValueError(choices + did_you_mean(value, by_short_name))
-    try:
-        return resolve_name(value)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{choices}: {error}") from error
-    except Exception as error:  # whatever the module does when it is imported
-        raise ValueError(f"{choices}: it raises {type(error).__name__}: {error}") from error

@@ -2,19 +2,18 @@
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import Enum
 from functools import cache, lru_cache
-from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from dedup.choices import list_in, load, name_of
 from dedup.limits import LONGEST_SCOPE, LONGEST_URL, shorten_url, split_url
 
 if TYPE_CHECKING:
@@ -112,10 +111,6 @@ def _extract_domain() -> "TLDExtract":
 OF_ITEM = "item "
 """With it begins the name of a scope that an item told."""
 _FIELD = "field:"
-_CHOICES = (
-    f"must be {' or '.join(map(repr, PARTS))} or 'field:NAME', the import path of a function, "
-    "or several of these"
-)
 
 
 @dataclass(frozen=True)
@@ -137,20 +132,18 @@ class Scope:
         True
         >>> Scope.of("hots")
         Traceback (most recent call last):
-        ValueError: must be ... got 'hots'; did you mean 'host'?
+        ValueError: must be ... got 'hots'; did you mean host?
 
         Raises ValueError for anything else, also for functions that cannot be imported by their
-        names: methods, and those within others, of which several may have one name.
+        names, such as those within others, of which several may have one name.
         """
-        if isinstance(value, str):
-            values: Iterable[Any] = [name.strip() for name in value.split(",")]
-        elif isinstance(value, list | tuple) and value:
-            values = value
-        else:
-            values = [value]
+        values = list_in(value) or [value]
         parts = {}
-        for one in values:
-            part = _part_named(one) if isinstance(one, str) else one
+        for one in values if isinstance(values, list | tuple) else [values]:
+            if isinstance(one, str) and one.startswith(_FIELD) and one != _FIELD:
+                part: Any = Field(one.removeprefix(_FIELD))
+            else:
+                part = load(PARTS, one, f"{_FIELD}NAME")
             parts[_name_of(part)] = part
         if len(parts) > 1:
             parts.pop("crawl", None)
@@ -230,29 +223,6 @@ def is_of_item(scope: str) -> bool:
     return scope.startswith(OF_ITEM)
 
 
-def _part_named(name: str) -> Callable[..., Any]:
-    if name in PARTS:
-        return PARTS[name]
-    if name.startswith(_FIELD) and name != _FIELD:
-        return Field(name.removeprefix(_FIELD))
-    error = f"{_CHOICES}, got {name!r}"
-    kind, colon, rest = name.partition(":")
-    choices = [f"{kind}:"] if colon and not kind else [*PARTS, _FIELD]
-    if near := get_close_matches(kind + colon, choices, 1):
-        error += f"; did you mean {near[0] + (rest or 'NAME' if near[0] == _FIELD else '')!r}?"
-    if "." not in name or colon:
-        raise ValueError(error)
-    try:
-        part = resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as cause:
-        raise ValueError(f"{error}: {cause}") from cause
-    except Exception as cause:  # whatever the module does when it is imported
-        raise ValueError(f"{error}: it raises {type(cause).__name__}: {cause}") from cause
-    if not callable(part):
-        raise ValueError(f"{error}, which is no function")
-    return part  # type: ignore[no-any-return]
-
-
 def _name_of(part: Any) -> str:
     """Return the name of *part*; raises ValueError if it has none, or cannot be called."""
     if isinstance(part, Field):
@@ -263,24 +233,18 @@ def _name_of(part: Any) -> str:
         if part is known:
             return name
     if not callable(part):
-        raise ValueError(f"{_CHOICES}, got {part!r:.200}")
-    name = getattr(part, "__qualname__", "<lambda>")
-    if name.endswith("<lambda>"):
-        raise ValueError(
-            f"must be a function that has a name, by which a ledger knows it (def), got {part!r}"
-        )
+        raise ValueError(f"must be functions or names of them, got {part!r:.200}")
+    path = name_of(part, part)
     try:
         _arguments_of(part)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{part.__module__}.{name}: {error}") from error
-    path = f"{part.__module__}.{name}"
+        raise ValueError(f"{path}: {error}") from error
     with suppress(ImportError, AttributeError, ValueError):
-        module, _, attribute = path.rpartition(".")
-        if getattr(import_module(module), attribute) is part:
+        if resolve_name(path) is part:
             return path
     raise ValueError(
-        "must be a function of a module, which can be imported by its name, and no method or "
-        f"function within another, got {path!r}"
+        "must be a function (def) that can be imported by its name, by which a ledger knows it, "
+        f"and no method or function within another, got {path!r}"
     )
 
 
@@ -289,20 +253,12 @@ def _arguments_of(part: Callable[..., Any]) -> tuple[str, ...]:
     """Return which arguments *part* takes; raises ValueError if it wants another one."""
     if inspect.iscoroutinefunction(part):
         raise ValueError("may not be async")
-    found = []
     signature = inspect.signature(part.__call__ if isinstance(part, Field) else part)
-    for name, parameter in signature.parameters.items():
-        kind = parameter.kind
-        if name in ("url", "language", "item") and kind in (
-            kind.POSITIONAL_OR_KEYWORD,
-            kind.KEYWORD_ONLY,
-        ):
-            found.append(name)
-        elif parameter.default is parameter.empty and kind not in (
-            kind.VAR_POSITIONAL,
-            kind.VAR_KEYWORD,
-        ):
-            raise ValueError(f"may take url, language and item, by these names, and not {name!r}")
+    found = [name for name in ("url", "language", "item") if name in signature.parameters]
+    try:
+        signature.bind(**dict.fromkeys(found))
+    except TypeError as error:
+        raise ValueError(f"may take url, language and item, by these names: {error}") from error
     if not found:
         raise ValueError("must take url, language or item, by these names")
     return tuple(found)

@@ -120,7 +120,7 @@ class _Parser(argparse.ArgumentParser):
         if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
             message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
         elif wrong:
-            from dedup.suggestion import did_you_mean  # which no other command line needs
+            from dedup.choices import did_you_mean  # which no other command line needs
 
             message += did_you_mean(wrong[1], _NAME.findall(wrong[2]))
         self.exit(2, f"{self.prog}: {_printable(message)}; see {self.prog} --help\n")

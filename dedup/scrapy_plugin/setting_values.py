@@ -16,9 +16,8 @@ from urllib.parse import quote
 from scrapy import Spider
 from scrapy.settings import BaseSettings
 
-from dedup.plugins import list_in
+from dedup.choices import did_you_mean, list_in
 from dedup.stores.server_url import ServerUrl, split_options, without_secrets
-from dedup.suggestion import did_you_mean
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
 _STORE_OPTIONS = {"commit": ("stored", "passed"), "store_down": ("keep", "stop")}

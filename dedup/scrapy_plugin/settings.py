@@ -12,19 +12,19 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
+from dedup.choices import did_you_mean, name_of
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
+from dedup.plugins import MethodChoice, load_extractor, load_preference
 from dedup.preference import URL_CRITERIA, Preference
 from dedup.record_field import MadeWith
 from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.scrapy_plugin import setting_values as kinds
 from dedup.scrapy_plugin.setting_values import Reader, Setting, SettingError, StorePlace
-from dedup.suggestion import did_you_mean
 
 logger = get_logger(__name__)
 

@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, MapType, StringType, StructType
 
+from dedup.choices import name_of
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import MethodChoice, load_extractor, load_preference, name_of
+from dedup.plugins import MethodChoice, load_extractor, load_preference
 from dedup.preference import CRITERIA, Preference, first, newest
 from dedup.record_field import MadeWith
 from dedup.records import Fields
