@@ -7,7 +7,9 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -66,6 +68,12 @@ def write(path: Path, texts: list[str | None], *, first: int = 0) -> Path:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text or "", "utf-8", newline="")
             os.utime(file, (1_000_000_000, 1_000_000_000))
+    return path
+
+
+def write_lines(path: Path, objects: Iterable[Any]) -> Path:
+    """Write each of *objects* to a line of JSON."""
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in objects))
     return path
 
 

@@ -1,5 +1,7 @@
-"""Ledgers by hand, without a crawl: the verbs of a store, one after the other."""
+"""Records, and ledgers by hand, without a crawl: the verbs of a store, one after the other."""
 
+from dedup.methods import SimHash
+from dedup.page import PageReader
 from dedup.record import Claimed, Committed, PageRecord, Stored, StoredBatch, pack_items
 from dedup.stores import News, SqliteStore, finished
 
@@ -8,6 +10,17 @@ def record(number, url=None, scope="", tokens=100):
     """The record of a page whose content is *number*."""
     digest = number.to_bytes(16, "little")
     return PageRecord(url or f"http://a/{number}", scope, tokens, digest, bytes(8))
+
+
+def page(content, key="a", scope="", tokens=100, item=b""):
+    """The record of a page whose text and fingerprint of simhash are *content*."""
+    digest = content.to_bytes(16, "little")
+    return PageRecord(key, scope, tokens, digest, SimHash().to_bytes(content), item=item)
+
+
+def records_of(texts, method):
+    """The records of pages with these main texts."""
+    return [page.record for page in PageReader(None, method).read_texts(texts)]
 
 
 def joined(path, identity, **options):

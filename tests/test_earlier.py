@@ -3,13 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
+from ledgers import records_of
 from texts import article, edited, replaced
 
 from dedup.earlier import Earlier, EarlierPages
 from dedup.follower import Follower
 from dedup.methods import METHODS
 from dedup.methods.simhash import SimHash
-from dedup.page import PageReader
 from dedup.record import Stored
 from dedup.rule import Kind, Rule
 from dedup.stores import MemoryStore
@@ -27,14 +27,10 @@ class CountingSimHash(SimHash):
         return super().distance(one, other)
 
 
-def records_of(texts, method, key=KEY):
-    reader = PageReader(lambda html: html, method)
-    return [page.record.under(key) for page in reader.read_texts(texts)]
-
-
 def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), items=None):
     method = method or SimHash()
-    records = [*records_of(texts, method), *records_of(copies, method, "http://copy/")]
+    records = [record.under(KEY) for record in records_of(texts, method)]
+    records += [record.under("http://copy/") for record in records_of(copies, method)]
     pages = [Stored(number, record) for number, record in enumerate(records)]
     follower = Follower(method, Rule(), MemoryStore(), lambda name: None)
     follower.view = SimpleNamespace(
@@ -45,7 +41,7 @@ def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), item
 
 
 def record_of(text, method=None):
-    return records_of([text], method or SimHash())[0]
+    return records_of([text], method or SimHash())[0].under(KEY)
 
 
 TEXTS = [article(number) for number in range(20)]

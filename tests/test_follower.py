@@ -5,6 +5,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
+from ledgers import page
 from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
@@ -17,11 +18,6 @@ from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
-
-
-def page(content, key, tokens=100):
-    digest = content.to_bytes(16, "little")
-    return PageRecord(key, "", tokens, digest, SimHash().to_bytes(content))
 
 
 def near(one, other):

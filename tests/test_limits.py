@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from collections_on_disk import write_lines
 from crawls import crawl, spider_over
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
@@ -167,7 +168,7 @@ def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
 def test_keys_and_messages_of_a_scan_are_bounded(tmp_path, capsys):
     source, clusters, sketches = (tmp_path / name for name in ("a.jsonl", "clusters", "sketches"))
     records = [{"text": article(1), "url": f"{LONG}{number}"} for number in range(3)]
-    source.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    write_lines(source, records)
     arguments = ["scan", source, "-o", tmp_path / "b.jsonl", "--key-field", "url"]
     arguments += ["--clusters", clusters, "--sketches", sketches]
     assert main(list(map(str, arguments))) == 0

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from cases import each
+from ledgers import records_of
 from texts import ENGLISH
 
 from dedup.limits import LONGEST_URL
 from dedup.methods import METHODS
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, MadeWith, to_field
 
@@ -18,8 +18,7 @@ SECRET = "correct horse battery staple"
 
 
 def record_of(method, key="http://a/", scope=""):
-    [page] = PageReader(lambda html: html, method).read_texts([ENGLISH])
-    return page.record.under(key, scope)
+    return records_of([ENGLISH], method)[0].under(key, scope)
 
 
 def written(method, record=None):

@@ -7,13 +7,14 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ledgers import records_of
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
 from dedup.detector import Detector
 from dedup.explanation import Side, compare
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
-from dedup.record import PageRecord, digest_of
+from dedup.record import PageRecord
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.scan.record_judge import Fate, RecordJudge
 from dedup.text import Document
@@ -153,14 +154,7 @@ def kept_by_oracle(method, texts, min_tokens):
 @given(st.lists(st.sampled_from(TEXTS), max_size=8), st.sampled_from([0, 1, 4, 20, 41]))
 def test_a_crawl_a_scan_and_a_comparison_of_two_pages_say_the_same(name, texts, min_tokens):
     method, rule = METHODS_BY_NAME[name](), Rule(min_tokens)
-    records = []
-    for number, text in enumerate(texts):
-        document = Document.from_main_text(text)
-        sketch = method.sketch(document)
-        data = None if sketch is None else method.to_bytes(sketch)
-        digest = digest_of(document)
-        records.append(PageRecord(str(number), "", len(document.tokens), digest, data))
-
+    records = [record.under(str(n)) for n, record in enumerate(records_of(texts, method))]
     expected = kept_by_oracle(method, texts, min_tokens)
 
     detector = Detector(method, rule)

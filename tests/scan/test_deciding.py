@@ -7,6 +7,7 @@ import threading
 import pytest
 from bad_extractors import misbehaving
 from cases import mixed
+from collections_on_disk import write_lines
 from texts import CHINESE, article, edited
 
 from dedup.detector import Detector
@@ -29,11 +30,6 @@ def noting(html):
     return misbehaving(html)
 
 
-def lines(path, objects):
-    path.write_text("".join(f"{json.dumps(item)}\n" for item in objects))
-    return path
-
-
 def reader_of(path, method, extractor=misbehaving, page_timeout=30.0, **fields):
     format_ = format_of([path])([path], Fields(**fields))
     return RecordReader(format_, method, extractor, page_timeout=page_timeout)
@@ -51,7 +47,7 @@ def fates(outcome):
 
 
 def of_texts(tmp_path, *texts, **options):
-    path = lines(tmp_path / "pages.jsonl", [{"text": text} for text in texts])
+    path = write_lines(tmp_path / "pages.jsonl", [{"text": text} for text in texts])
     return scanned(path, **options)
 
 
@@ -88,11 +84,11 @@ def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_pa
 def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
     dates = ["2024-01-01", "2024-01-03T00:00:00+05:00", None, 0]
     objects = [{"text": text, "on": on} for text, on in zip(COPIES, dates, strict=True)]
-    path = lines(tmp_path / "a.jsonl", objects)
+    path = write_lines(tmp_path / "a.jsonl", objects)
     outcome = scanned(path, fields={"date": "on"}, keep="newest")
     assert fates(outcome) == ["near", "new", "near", "new"]
     # Of equally old ones, the first.
-    path = lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
+    path = write_lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
     outcome = scanned(path, fields={"date": "on"}, keep="newest")
     assert list(outcome.keep) == [1, 0, 0, 1]
 
@@ -104,9 +100,9 @@ def test_the_order_alone_decides_with_every_method(tmp_path, name, keep):
     objects = [{"text": text, "on": n} for n, text in enumerate(texts)]
     number = range(len(texts))
     order = sorted(number, key=lambda n: -len(texts[n]) if keep == "longest" else -n)
-    path = lines(tmp_path / "a.jsonl", objects)
+    path = write_lines(tmp_path / "a.jsonl", objects)
     outcome = scanned(path, kind(), fields={"date": "on"}, keep=keep)
-    ordered = lines(tmp_path / "b.jsonl", [objects[n] for n in order])
+    ordered = write_lines(tmp_path / "b.jsonl", [objects[n] for n in order])
     by_order = scanned(ordered, kind(), fields={"date": "on"})
     assert [outcome.keep[n] for n in order] == list(by_order.keep)
     assert [order[number] for number in by_order.duplicates] == list(outcome.duplicates)
@@ -131,7 +127,7 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
     objects = [{"text": text, "url": f"http://a/é{n}"} for n, text in enumerate(texts)]
     del objects[0]["url"]
     objects[2]["url"] = "\ud800"
-    outcome = scanned(lines(tmp_path / "a.jsonl", objects), with_keys=True)
+    outcome = scanned(write_lines(tmp_path / "a.jsonl", objects), with_keys=True)
     with (tmp_path / "clusters").open("wb") as file:
         write_clusters(file, outcome)
     [line] = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
@@ -153,10 +149,10 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 )
 def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):
     monkeypatch.setattr(deciding, "_RECORDS_WITHOUT_FIELD", 2)
-    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
+    path = write_lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
     with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
         scanned(path, fields=fields)
-    lines(path, [{"text": "one"}])
+    write_lines(path, [{"text": "one"}])
     with pytest.raises(RecordError, match=f"none of the first 1 record has {message}"):
         scanned(path, fields=fields)
 
@@ -166,7 +162,7 @@ def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch)
     monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     before = set(threading.enumerate())
     of_texts(tmp_path, *COPIES, workers=2)
-    path = lines(tmp_path / "bad.jsonl", [{"text": text} for text in COPIES] + [[]])
+    path = write_lines(tmp_path / "bad.jsonl", [{"text": text} for text in COPIES] + [[]])
     with pytest.raises(RecordError):
         scanned(path, workers=2)
     for thread in set(threading.enumerate()) - before:
@@ -178,7 +174,7 @@ class TestHtml:
     @pytest.mark.slow
     def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path):
         pages = ["same", "crash", "same", "raise", "hang", "same", None]
-        path = lines(tmp_path / "a.jsonl", [{"html": page} for page in pages])
+        path = write_lines(tmp_path / "a.jsonl", [{"html": page} for page in pages])
         fields = {"content": "html", "is_html": True, "page_timeout": 1}
         outcome = scanned(path, fields=fields, workers=2)
         assert fates(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
@@ -198,7 +194,7 @@ def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch)
     monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     outcome = of_texts(tmp_path, *COPIES, method=DiesOf("and more"), workers=2)
     assert fates(outcome) == ["new", "near", "unread", "new"]
-    path = lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
+    path = write_lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
     assert fates(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
         "new", "bad", "unread",
     ]  # fmt: skip
@@ -234,7 +230,7 @@ def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
     """However large the file, no more than a few tasks are in memory."""
     monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 5)
-    path = lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
+    path = write_lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
     reader = reader_of(path, SimHash())
     read, most_ahead, done = 0, 0, 0
     raw_records = reader.format.raw_records

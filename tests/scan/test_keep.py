@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from collections_on_disk import write_lines
 from texts import article, page
 
 from dedup.cli import main
@@ -13,11 +14,6 @@ TEXT, LONGER = article(1), f"{article(1)} and more"
 
 def of(url, text=TEXT, **values):
     return {"url": url, "text": text, **values}
-
-
-def write_lines(path, objects):
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in objects))
-    return path
 
 
 def kept(tmp_path, objects, keep, *options):

@@ -5,6 +5,7 @@ import random
 from contextlib import closing
 
 import pytest
+from collections_on_disk import write_lines
 from texts import CHINESE, article, edited, replaced
 
 from dedup.cli import main
@@ -51,7 +52,7 @@ def reader_of(path):
 
 def scanned(path, texts, **options):
     lines = [{"text": text, "date": f"2026-01-{1 + n % 28:02}"} for n, text in enumerate(texts)]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_lines(path, lines)
     options.setdefault("workers", 1)
     options["keep"] = load_preference(CRITERIA, options.get("keep", "first"))
     return scan(reader_of(path), **options)
@@ -111,7 +112,7 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then,
 def test_the_figures_name_the_worst_records(tmp_path, capsys):
     path, out = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
     lines = [{"text": text, "url": f"http://a/{n}"} for n, text in enumerate(TEXTS)]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_lines(path, lines)
     command = ["scan", path, "-o", out]
     with_keys = [*command, "--clusters", tmp_path / "clusters.jsonl"]
     found = []

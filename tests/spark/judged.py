@@ -2,12 +2,12 @@
 
 import random
 
+from ledgers import records_of
 from texts import article, edited
 
 from dedup.evidence import Evidence
 from dedup.evidence.evidence import digest_of_name, digest_of_title
 from dedup.methods import FingerprintMethod
-from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.scan import Fate
 from dedup.scan.record_judge import KINDS, RecordJudge
@@ -130,8 +130,8 @@ def by_chance(method, seed):
 
 def read(method, texts):
     """Return the records of *texts*, each with its place as the end of its key."""
-    made = PageReader(None, method).read_texts(texts)
-    return [page.record.under(f"http://a/{place}") for place, page in enumerate(made)]
+    made = records_of(texts, method)
+    return [record.under(f"http://a/{place}") for place, record in enumerate(made)]
 
 
 def expected(method, rule, collection, *, has_pages=True):

@@ -1,6 +1,5 @@
 """Rows of DataFrames -> which are kept, as a scan of the same rows says."""
 
-import json
 import random
 
 import judged
@@ -8,6 +7,7 @@ import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from bad_extractors import extracting_unless_told
 from cases import IS_THOROUGH
+from collections_on_disk import write_lines
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from own_process import run_script
@@ -36,8 +36,7 @@ def scanned(
     tmp_path, rows, fields, method, keep="first", extractor=trafilatura, rule=None, **options
 ):
     """Return what a scan says of *rows*: verdict, place of the original and distance of each."""
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path = write_lines(tmp_path / "rows.jsonl", rows)
     reader = RecordReader(format_of([path])([path], fields), method, extractor, **options)
     keep = load_preference(CRITERIA, keep)
     outcome = scan(reader, workers=1, keep=keep, rule=rule or Rule(), skip_bad=True)

@@ -25,11 +25,6 @@ def some_texts(count=60):
     return texts
 
 
-def write_lines(path, lines):
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
-
-
 def parts(folder):
     """All that is in the parts of a folder, in the order of their names."""
     paths = sorted(Path(folder).glob("part-*.jsonl*"))
@@ -72,7 +67,7 @@ def test_the_best_lines_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep
         | ({} if number % 7 == 0 else {"shop": "\ud800" if number % 2 else "é"})
         for number, text in enumerate(some_texts(120))
     ]
-    path = write_lines(tmp_path / "pages.jsonl", lines)
+    path = collections.write_lines(tmp_path / "pages.jsonl", lines)
     check_same(tmp_path, *scan_both(capsys, tmp_path, path, "--keep", keep, *options))
     assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
 
@@ -89,7 +84,7 @@ def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_proc
     random.Random(3).shuffle(pages)
     pages[3:3] = ["be-killed", "hang-deaf"]
     lines = [{"url": f"http://host{n % 2}/{n}", "html": html} for n, html in enumerate(pages)]
-    path = write_lines(tmp_path / "pages.jsonl", lines)
+    path = collections.write_lines(tmp_path / "pages.jsonl", lines)
     options = ["--html-field", "html", "--keep", "longest"]
     options += ["--method", '{"name": "simhash", "max_distance": 15}']
     options += ["--extractor", "bad_extractors.extracting_unless_told"]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from ledgers import add, joined, leave, publish, record
-from log_servers import Place
-from test_log import IDENTITY, SERVERS
+from test_log import IDENTITY
 from test_log import joined as taking_part
 
 from dedup.evidence import SIZE_OF_EVIDENCE
@@ -19,25 +18,6 @@ from dedup.stores.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.ledger_file import LedgerError, LedgerInUseError
 from dedup.stores.log import Found, Joined
 from dedup.stores.reader import LedgerReader
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request, tmp_path_factory):
-    server = request.param(tmp_path_factory.mktemp("server"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def place(server):
-    return Place(server)
-
-
-@pytest.fixture
-def path(tmp_path):
-    """Where a ledger is to be."""
-    return tmp_path / "pages.sqlite"
-
 
 MET_AGAIN = "http://a/9"
 

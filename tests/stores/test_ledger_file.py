@@ -69,11 +69,6 @@ file.execute("UPDATE others SET text = text || 'y'")
 """
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "pages.sqlite"
-
-
 def log_of(path, end="-wal"):
     return path.with_name(path.name + end)
 

@@ -1,4 +1,7 @@
-"""What every log has to do: one suite; a new log is tested by the line of its server in `LOGS`."""
+"""What every log has to do: one suite; a new log is tested by the line of its server in `LOGS`.
+
+That is in `conftest.py`.
+"""
 
 import asyncio
 import random
@@ -9,12 +12,8 @@ from cases import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import commits_of
-from log_servers import Place
-from memory_log import MemoryLog, MemoryServer, Server
-from postgres_server import PostgresLogServer
+from memory_log import MemoryLog, Server
 from proxy import Proxy
-from redis_server import RedisLogServer
-from sqlite_server import SqliteServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
@@ -28,19 +27,6 @@ from dedup.stores.log import (
     Joined,
     Request,
 )
-
-LOGS = {
-    "memory": MemoryServer,
-    "redis": RedisLogServer,
-    "sqlite": SqliteServer,
-    "PostgreSQL": PostgresLogServer,
-}
-"""The servers by name."""
-SERVERS = [
-    # What takes longest is tried where there is time.
-    pytest.param(kind, id=name, marks=[pytest.mark.slow] * (name == "PostgreSQL"))
-    for name, kind in LOGS.items()
-]
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl", "é": [None, 1.5, {"a": True}]}
 ITEMS = (b"", b"a value!", b"a value!another!")
@@ -56,19 +42,6 @@ STRANGE = {
     "emoji": "\U0001f600\n\r\t",
     "escapes": "%s\\u0000{}\\x00$1:1",
 }
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request, tmp_path_factory):
-    server = request.param(tmp_path_factory.mktemp("server"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def place(server):
-    """Where the logs of a test are; they are closed at its end."""
-    return Place(server)
 
 
 def record(number, key=None, scope=""):

@@ -5,11 +5,12 @@ import json
 import os
 
 import pytest
+from collections_on_disk import write_lines
+from ledgers import records_of
 from texts import article, edited
 
 from dedup.cli import main
 from dedup.methods import METHODS
-from dedup.page import PageReader
 from dedup.record import unpack_items
 from dedup.record_field import MadeWith, to_field
 from dedup.stores.reader import LedgerReader
@@ -19,14 +20,12 @@ OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 
 def record_of(text, key="http://a/", scope="", method=None, item=b"", **others):
     method = method or METHODS["simhash"]()
-    [page] = PageReader(lambda html: html, method).read_texts([text])
-    record = page.record.under(key, scope)._replace(item=item)
+    record = records_of([text], method)[0].under(key, scope)._replace(item=item)
     return to_field(record, MadeWith.of(method, {**OTHERS, **others}))
 
 
 def write(path, *records):
-    path.write_text("".join(f"{json.dumps({'dedup_record': record})}\n" for record in records))
-    return path
+    return write_lines(path, [{"dedup_record": record} for record in records])
 
 
 def rebuilt(target, *feeds, arguments=()):

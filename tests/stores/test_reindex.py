@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from collections_on_disk import write_lines
 from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
@@ -60,7 +61,7 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
     items = [json.loads(line) for line in feed.read_text().splitlines()]
     items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
     items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
-    feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    write_lines(feed, items)
     fields = ("--key-field", "link", "--text-field", "body")
     arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
     assert main(list(map(str, arguments))) == 0
@@ -72,7 +73,7 @@ def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys)
     new = tmp_path / "new.sqlite"
     lines = [json.loads(line) for line in feed.read_text().splitlines()]
     lines[0]["text"] += " Not what was judged."
-    feed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_lines(feed, lines)
     arguments = ["ledger", ledger, "-o", new, "--method", "minhash", "--texts", feed]
     assert main(list(map(str, arguments))) == 0
     assert "1 page without a text: stored again when met" in capsys.readouterr().out

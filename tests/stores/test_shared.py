@@ -5,24 +5,21 @@ from contextlib import suppress
 
 import memory_log
 import pytest
+from ledgers import page
 from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
 from dedup.earlier import Earlier
 from dedup.evidence import Objection
 from dedup.methods import SimHash
-from dedup.record import Claimed, Committed, PageRecord, Preferred
+from dedup.record import Claimed, Committed, Preferred
+from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
 from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
-
-
-def page(content, key):
-    digest = content.to_bytes(16, "little")
-    return PageRecord(key, "", 100, digest, SimHash().to_bytes(content))
 
 
 class Process:
@@ -412,6 +409,27 @@ async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(se
     await stored_by_another(server, FAR, "a")
     await two.follow()
     assert (await earlier.pages("a", "")).numbers == {3}
+
+
+async def test_near_misses_have_other_words_until_their_keys_are_fetched(server):
+    """What they are is in `report/test_kept_pages.py`."""
+    await stored_by_another(server, 0xFF << 20, "miss")
+    later, kept = await begun(server), KeptPages()
+    for content in (0, 0x1FF << 40):
+        kept.add(page(content, f"{content}"))
+
+    def others():
+        found = kept.near_misses(later.detector, 4)["near_misses"]
+        return [pair["other"] for pair in found]
+
+    server.is_down = True
+    with pytest.raises(StoreDownError):
+        await kept.fetch_near_misses(later.detector)
+    assert others() == ["page 1 of memory of the tests"]
+    server.is_down = False
+    await later.follow()  # which finds out
+    await kept.fetch_near_misses(later.detector)
+    assert others() == ["miss"]
 
 
 # What is earlier.

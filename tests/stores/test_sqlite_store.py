@@ -26,11 +26,6 @@ from dedup.stores import LedgerError, SqliteStore, finished
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "pages.sqlite"
-
-
 def opened(path, identity=IDENTITY, **options):
     return joined(path, identity, **options)
 

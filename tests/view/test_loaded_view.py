@@ -6,19 +6,19 @@ import pytest
 from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import batch_of
+from ledgers import batch_of, records_of
 from texts import ENGLISH, article, replaced
 
 from dedup.evidence import Evidence
 from dedup.methods import METHODS
-from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, unpack_items
+from dedup.record import Claimed, Committed, PageRecord, Released, unpack_items
 from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.stores.entries import Entry
 from dedup.stores.known_pages import KnownPages
-from dedup.text import Document
 from dedup.view.view import View
 
+# Alike to some degree; some have no sketch.
 TEXTS = [ENGLISH, *(replaced(ENGLISH, count) for count in (1, 4, 12)), ENGLISH + article(1)]
 TEXTS += [article(1), replaced(article(1), 3), article(2), "a few words", "word"]
 SCOPES = ["", "", "a.com", Scope.of("field:sku").name_of("", item={"sku": 7}), "é"]
@@ -30,22 +30,13 @@ EVIDENCE = [None, None] + [
 ]
 
 
-def contents(method):
-    """What is compared of pages that are alike to some degree, some of which have no sketch."""
-    for text in TEXTS:
-        document = Document.from_main_text(text)
-        sketch = method.sketch(document)
-        data = None if sketch is None else method.to_bytes(sketch)
-        yield PageRecord("", "", len(document.tokens), digest_of(document), data)
-
-
 def histories(method):
     """Pages: the record, the place of the one that it replaces, whether it is stored, its items."""
     record = st.builds(
         lambda page, scope, evidence, url, item: page._replace(
             scope=scope, evidence=evidence, key=url, item=item
         ),
-        st.sampled_from(list(contents(method))),
+        st.sampled_from(records_of(TEXTS, method)),
         st.sampled_from(SCOPES),
         st.sampled_from(EVIDENCE),
         st.sampled_from([f"http://{name}/é/{number}" for name in "ab" for number in range(3)]),
@@ -166,7 +157,7 @@ def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
 @each("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b""])
 def test_a_stored_sketch_of_another_length_is_refused(name, count, change):
     method = METHODS[name]()
-    good = next(contents(method))
+    good = records_of(TEXTS[:1], method)[0]
     wrong = good._replace(sketch=change(good.sketch))
     pages = [good, good._replace(sketch=None), wrong, *[good] * (count - 3)]
     with pytest.raises(ValueError, match=r"sketch|bytes"):

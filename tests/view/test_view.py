@@ -9,12 +9,12 @@ from cases import examples, mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ledgers import batch_of
+from ledgers import batch_of, page, records_of
 from texts import ENGLISH, article, edited, replaced
 
 from dedup.evidence import Objection
 from dedup.methods import METHODS, SimHash
-from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, keys_of
+from dedup.record import Claimed, Committed, PageRecord, Released, keys_of
 from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import Scope
 from dedup.text import Document
@@ -35,11 +35,6 @@ SCOPES = ["", "a.com", OF_ITEM]
 
 VALUES = [bytes([value]) * 8 for value in range(1, 4)]
 ITEMS = [b"", *VALUES[:2], VALUES[0] + VALUES[1], VALUES[1] + VALUES[2]]
-
-
-def page(content, key="a", scope="", tokens=100, item=b""):
-    digest = content.to_bytes(16, "little")
-    return PageRecord(key, scope, tokens, digest, SimHash().to_bytes(content), item=item)
 
 
 class Page(NamedTuple):
@@ -211,13 +206,8 @@ class AnyOrder(RuleBasedStateMachine):
 
 def of_texts(name):
     """The machine over texts, with a method."""
-    method, contents = METHODS[name](), []
-    for text in TEXTS:
-        document = Document.from_main_text(text)
-        sketch = method.sketch(document)
-        data = None if sketch is None else method.to_bytes(sketch)
-        tokens = len(document.tokens)
-        contents.append(PageRecord("key", "", tokens, digest_of(document), data))
+    method = METHODS[name]()
+    contents = records_of(TEXTS, method)
     machine = type("AnyOrder", (AnyOrder,), {"method": method, "contents": contents})
     machine.TestCase.settings = settings(
         max_examples=examples(40), stateful_step_count=40, deadline=None
