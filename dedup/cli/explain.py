@@ -210,10 +210,7 @@ def _body_of(response: BaseHTTPResponse) -> bytes:
 
 def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
     sides, judgement = (figures["a"], figures["b"]), figures["judgement"]
-    verdict = f"{judgement['method']}: {_sentence(judgement)}."
-    if figures["equal"]:
-        verdict = "Exact duplicates: their normalised main texts are equal."
-    show(Text(verdict, "bold"))
+    show(Text(_verdict(judgement, are_equal=figures["equal"]), "bold"))
     for note in notes:
         show(note)
     show()
@@ -231,6 +228,14 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
     _show_judgements(figures["judgements"])
     show_heading("What differs, word by word")
     show(color(Part(**part) for part in figures["diff"]))
+
+
+def _verdict(judgement: dict[str, Any], *, are_equal: bool) -> str:
+    equal = "their normalised main texts are equal"
+    if judgement["verdict"] == "duplicate":
+        return f"Exact duplicates: {equal}."
+    but = f", though {equal}" if are_equal else ""
+    return f"{judgement['method']}: {_sentence(judgement)}{but}."
 
 
 def _sentence(judgement: dict[str, Any]) -> str:

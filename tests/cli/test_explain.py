@@ -10,6 +10,8 @@ from web import served
 from dedup.methods import METHODS
 
 ARTICLE = article(1)
+# They are not extracted.
+COMMENTS = f'</footer><div class="comments"><p>{article(2)}</p></div><footer>'
 
 
 @pytest.fixture
@@ -19,6 +21,7 @@ def pages(tmp_path, monkeypatch):
     contents = {
         "one.html": page(ARTICLE, "/", title="One"),
         "other.html": page(edited(ARTICLE), "/", title="Other"),
+        "commented.html": page(ARTICLE, "/", title="One", footer=COMMENTS),
         "one.txt": ARTICLE.upper(),
         "zh.txt": CHINESE,
         "short.txt": "some words",
@@ -84,6 +87,14 @@ def test_equal_texts_are_said_to_be_equal_first(explain):
         judged = table(section(lines, "All methods"))
         assert {row[-1] for row in judged[1:]} == {"duplicate"}
         assert judged[1] == ["simhash", "0", "3", "duplicate"]
+
+
+def test_equal_texts_of_pages_that_are_kept_are_not_said_to_be_duplicates(explain):
+    first, *_ = explain("one.html", "commented.html")
+    assert first == (
+        "simhash: kept (weak evidence), distance 0 of up to 3, though their normalised main texts "
+        "are equal."
+    )
 
 
 def test_sets_are_shown_by_what_only_one_page_has(explain):
