@@ -93,7 +93,7 @@ def _labels(path: Path, numbers: Mapping[str, int | None]) -> dict[Pair, str]:
         path, "id1", "id2", "label", quoting=csv.QUOTE_NONE
     ):
         if label not in LABELS:
-            raise RecordError(f"{where}: label must be one of {', '.join(LABELS)}")
+            raise RecordError(f"{where}: label must be one of {', '.join(LABELS)}, got {label!r}")
         if unknown := [key for key in (one, other) if key not in numbers]:
             raise RecordError(f"{where}: there is no page {unknown[0]!r}")
         if one == other:

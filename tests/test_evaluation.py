@@ -71,7 +71,7 @@ BROKEN = [
     ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "record 2: the id 'a' is a repetition"),
     ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
-    ("pairs.tsv", PAIR + b"a\tagain\tyes\n", "label must be one of dup, part, grey, tmpl"),
+    ("pairs.tsv", PAIR + b"a\tagain\tyes\n", "grey, tmpl, got 'yes'"),
     ("pairs.tsv", PAIR + b"a\tz\tdup\n", "pairs.tsv, line 2: there is no page 'z'"),
     ("pairs.tsv", PAIR + b"a\ta\tdup\n", "line 2: a page cannot pair with itself"),
     ("pairs.tsv", PAIR + b"a\tagain\tdup\nagain\ta\ttmpl\n", "line 3: the pair already has"),

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="items of pages that repeat one of these")  # fmt: skip
     parser.add_argument("--url", nargs="+", type=_pattern, metavar="PATTERN",
         help="items of pages with such URLs; * is any text")  # fmt: skip
-    parser.add_argument("--verdict", nargs="+", choices=DROPPED, metavar="VERDICT",
+    parser.add_argument("--verdict", nargs="+", choices=tuple(map(str, DROPPED)), metavar="VERDICT",
         help=f"items with such a verdict: {', '.join(DROPPED)}")  # fmt: skip
     parser.add_argument("--min-distance", type=float, metavar="N",
         help="items at this distance from their original or farther")  # fmt: skip

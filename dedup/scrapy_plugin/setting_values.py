@@ -193,8 +193,12 @@ def _parse_revisits(value: Any) -> Revisits:
             f'must be {_alternatives(choices)}, or such as {{"drop": "30d"}}, got {given!r}'
         )
     [(name, age)] = given.items()
+    mode = _parse_choice(choices, name)
     days = age[:-1] if isinstance(age, str) and age.endswith("d") else age
-    return Revisits(_parse_choice(choices, name), _parse_number(float, days))
+    try:
+        return Revisits(mode, _parse_number(float, days))
+    except ValueError:
+        raise ValueError(f"must have an age in days, such as '30d', got {age!r}") from None
 
 
 REVISITS = Setting("drop", _parse_revisits, _show_given)

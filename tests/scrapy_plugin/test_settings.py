@@ -115,7 +115,7 @@ WRONG = [
     ("DEDUP_INDEX", "sqlite://a", "four slashes for a path from the root"),
     ("DEDUP_INDEX", "sqlite:///a?store_down=stop", "that crawls do not share"),
     ("DEDUP_REVISITS", "skp", "must be 'drop' or 'keep' or 'skip' or 'ask', got 'skp'"),
-    ("DEDUP_REVISITS", {"drop": "soon"}, "must be a number of at least 0, got 'soon'"),
+    ("DEDUP_REVISITS", {"drop": "3 days"}, "must have an age in days, such as '30d', got '3 days'"),
     ("DEDUP_REVISITS", {}, """or 'ask', or such as {"drop": "30d"}, got {}"""),
     ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
 ]
