@@ -113,16 +113,16 @@ class Canonicals:
         self._notices.count("canonicals/waited")
         self._waiting.add(page)
         try:
-            await self._wait(self._on_their_way[other])
+            await self._wait(other)
         finally:
             self._waiting.discard(page)
 
-    async def _wait(self, calls: list[Callable[[], None]]) -> None:
-        until = monotonic() + limits.WAIT_TIMEOUT
+    async def _wait(self, other: bytes) -> None:
+        calls, until = self._on_their_way[other], monotonic() + limits.WAIT_TIMEOUT
         while (left := until - monotonic()) > 0:
-            if await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append):
-                return
-            if not self._may_come:
+            await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append)
+            # Not whether it was called: the page may end just after a look.
+            if self._on_their_way.get(other) is not calls or not self._may_come:
                 return
         self._notices.count("canonicals/late")
 

@@ -10,6 +10,8 @@ from scrapy.exceptions import DropItem
 from texts import article, edited, page
 from web import Answer
 
+from dedup.scrapy_plugin.awaiting import wait_for_call
+
 TEXT, OTHER = article(1), article(2)
 COPY = edited(TEXT)
 WAITED = "dedup/canonicals/waited"
@@ -49,6 +51,20 @@ def run(site, *paths, **options):
     assert "dedup/errors" not in result.stats
     assert "log_count/ERROR" not in result.stats
     return result
+
+
+def test_a_canonical_page_that_ends_just_after_a_look_is_not_waited_for_again(monkeypatch):
+    looks = []
+
+    async def look(seconds, subscribe):
+        looks.append(seconds)
+        await wait_for_call(10, subscribe)
+        return False  # the time was over, and the call came before anybody went on
+
+    monkeypatch.setattr("dedup.scrapy_plugin.canonicals.wait_for_call", look)
+    site = {"/print": naming("/tea"), "/tea": naming("/tea"), "/other": page(OTHER)}
+    assert set(run(site, *site, limits={"WAIT_TIMEOUT": 10}).stored) == {"/tea", "/other"}
+    assert len(looks) == 1
 
 
 @pytest.mark.parametrize("text", [TEXT, COPY])
