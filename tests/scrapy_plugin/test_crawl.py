@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import attrs
-import pydantic
 import pytest
-import scrapy
 from cases import each
 from crawls import (
     ADDON,
@@ -24,6 +21,7 @@ from crawls import (
     spider_over,
 )
 from garbage import collect
+from item_kinds import KINDS
 from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
@@ -89,24 +87,6 @@ def test_a_body_seen_byte_for_byte_is_not_read_again():
     assert result.stats["dedup/unread/error"] == 2
 
 
-@dataclass(slots=True)
-class SlotsItem:
-    url: str
-
-
-@attrs.frozen
-class FrozenItem:
-    url: str
-
-
-class PydanticItem(pydantic.BaseModel, frozen=True):
-    url: str
-
-
-class ScrapyItem(scrapy.Item):
-    url = scrapy.Field()
-
-
 @dataclass
 class ManyFieldsItem:
     url: str
@@ -116,7 +96,7 @@ class ManyFieldsItem:
 
 def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it():
     """Test_chains.py drops items of every kind."""
-    kinds = [dict, SlotsItem, FrozenItem, PydanticItem, ScrapyItem, ManyFieldsItem]
+    kinds = [*KINDS, ManyFieldsItem]
     site = {}
     for number in range(len(kinds)):
         site[f"/{number}"] = page(article(number))

@@ -42,75 +42,53 @@ def parse_offer(self: Any, response: Any) -> Iterator[Any]:
     }
 
 
-def in_a_script() -> dict[str, str]:
-    return {
-        f"/app/{n}": with_data(
-            NOTICE,
-            f'<script id="__NEXT_DATA__" type="application/json">'
-            f"{json.dumps({'name': f'Lamp {n}', 'text': article(n)})}</script>",
-        )
-        for n in range(COUNT)
-    }
-
-
-def parse_script(self: Any, response: Any) -> Iterator[Any]:
-    yield json.loads(response.css("#__NEXT_DATA__::text").get())
-
-
-def products() -> dict[str, str]:
-    """The title is that of the shop, the headline that of the product."""
-    return {
-        f"/product/{n}": page(article(3), title="Desk").replace("<h1>Desk", f"<h1>Desk {n}")
-        for n in range(COUNT)
-    }
-
-
-def parse_product(self: Any, response: Any) -> Iterator[Any]:
-    yield {"url": response.url, "name": response.css("h1::text").get(), "brand": "Wend"}
-
-
-def lists() -> dict[str, str]:
-    """Rows in a list that is no main text; the second list has another order, and one row more."""
+def pages_of_equal_texts() -> dict[str, Any]:
+    """Pages with what their items say outside of their main texts, by the first part of paths."""
     rows = [f"<li class=row>Town {n}: {n * 7} people" for n in range(10)]
-    html = page(article(4))
-    return {
-        "/list/a": with_data(html, f"<ul>{''.join(rows)}</ul>"),
-        "/list/b": with_data(html, f"<ul>{''.join(reversed(rows))}<li class=row>More</ul>"),
-    }
-
-
-def parse_rows(self: Any, response: Any) -> Iterator[Any]:
-    for row in response.css(".row::text").getall():
-        yield {"row": row}
-
-
-def with_an_api() -> dict[str, Any]:
-    pages: dict[str, Any] = {f"/seen/{n}": page(article(5)) for n in range(COUNT)}
+    site: dict[str, Any] = offers()
+    # The second list has another order, and one row more.
+    site["/list/a"] = with_data(page(article(4)), f"<ul>{''.join(rows)}</ul>")
+    more = f"<ul>{''.join(reversed(rows))}<li class=row>More</ul>"
+    site["/list/b"] = with_data(page(article(4)), more)
     for n in range(COUNT):
+        data = json.dumps({"name": f"Lamp {n}", "text": article(n)})
+        script = f'<script id="__NEXT_DATA__" type="application/json">{data}</script>'
+        site[f"/app/{n}"] = with_data(NOTICE, script)
+        # The title is that of the shop, the headline that of the product.
+        desk = page(article(3), title="Desk").replace("<h1>Desk", f"<h1>Desk {n}")
+        site[f"/product/{n}"] = desk
+        site[f"/seen/{n}"] = page(article(5))
         answer = json.dumps({"score": n}).encode()
-        pages[f"/api/seen/{n}"] = Answer(answer, content_type="application/json")
-    return pages
+        site[f"/api/seen/{n}"] = Answer(answer, content_type="application/json")
+    return site
 
 
-async def parse_with_tasks(self: Any, response: Any) -> Any:
-    async def more(url: str) -> Any:
-        download = self.crawler.engine.download_async(Request(url))
-        return (await download).json()
+async def parse_any(self: Any, response: Any) -> Any:
+    """Yield the items of any of these pages."""
+    match path_of(response.url).split("/")[1]:
+        case "offer":
+            for item in parse_offer(self, response):
+                yield item
+        case "app":
+            yield json.loads(response.css("#__NEXT_DATA__::text").get())
+        case "product":
+            headline = response.css("h1::text").get()
+            yield {"url": response.url, "name": headline, "brand": "Wend"}
+        case "list":
+            for row in response.css(".row::text").getall():
+                yield {"row": row}
+        case "seen":
+            api = Request(response.urljoin(f"/api{path_of(response.url)}"))
+            download = self.crawler.engine.download_async(api)
+            answer, _ = await asyncio.gather(download, asyncio.sleep(0))
+            yield {"url": response.url, **answer.json()}
 
-    first, _ = await asyncio.gather(
-        more(response.urljoin(f"/api{path_of(response.url)}")), asyncio.sleep(0)
-    )
-    yield {"url": response.url, **first}
+
+TELLING_APART = {"price", "name", "row", "score"}
 
 
-# By the first part of their paths: their pages, their callback, and what tells items apart.
-SITES: dict[str, tuple[Callable[[], dict[str, Any]], Any, str]] = {
-    "offer": (offers, parse_offer, "price"),
-    "app": (in_a_script, parse_script, "name"),
-    "product": (products, parse_product, "name"),
-    "list": (lists, parse_rows, "row"),
-    "seen": (with_an_api, parse_with_tasks, "score"),
-}
+def values_in(items: list[Any]) -> set[str]:
+    return {str(item[field]) for item in items for field in TELLING_APART & item.keys()}
 
 
 @pytest.fixture
@@ -119,22 +97,21 @@ def ledger(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_whatever_an_item_says_is_stored_and_its_copies_are_not(ledger: Any):
+    yielded: list[Any] = []
+
     async def parse(self: Any, response: Any) -> Any:
-        _, callback, field = SITES[path_of(response.url).split("/")[1]]
-        items = callback(self, response)
-        for item in [item async for item in items] if hasattr(items, "__aiter__") else items:
-            said.add(str(item[field]))
+        async for item in parse_any(self, response):
+            yielded.append(item)
             yield item
 
-    site = {path: html for make, *_ in SITES.values() for path, html in make().items()}
+    site = pages_of_equal_texts()
     starts = [path for path in site if not path.startswith("/api")]
     options = {"parse": parse, "CONCURRENT_REQUESTS": 8, **ledger}
-    fields = {field for *_, field in SITES.values()}
-    said: set[str] = set()
     with served(site) as url:
         items = crawl_paths(url, *starts, **options).items
+        said = values_in(yielded)
         assert len(said) == 4 * COUNT + 11
-        assert {str(item[field]) for item in items for field in fields & item.keys()} == said
+        assert values_in(items) == said
         assert crawl_paths(url, *starts, **options).items == []
     mirrored = [path for path in starts if not path.startswith("/seen")]
     assert crawl_site(site, *mirrored, **options).items == []  # another port
