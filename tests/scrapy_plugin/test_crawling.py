@@ -78,6 +78,14 @@ def test_a_crawl_that_wants_the_ledger_of_another_stops(beside: Any):
 
 
 @pytest.mark.slow
+def test_the_dedup_command_is_in_scrapys_list_and_has_its_own_name_there(beside: Any):
+    project, _ = beside
+    assert "dedup         Look at duplicates: " in project.run()[1]
+    told = (2, "scrapy dedup report: missing is no file\n")
+    assert project.run("dedup", "report", "missing") == told
+
+
+@pytest.mark.slow
 def test_parse_shows_items_that_a_crawl_would_drop(tmp_path: Path):
     """And a script that crawls uses the ledger."""
     with served(HeldPages()) as url:

@@ -33,33 +33,23 @@ class Retrying:
         return [get_retry_request(response.request, spider=self.crawler.spider)]
 
 
-def failing_once(kind: str) -> Any:
-    """Return a callback that fails for the first time, after ``{"part": 1}`` or before it."""
-    failures = iter([True])
-
-    def whole(self: Any, response: Any) -> Iterator[Any]:
-        yield from PARTS
-
-    def generator(self: Any, response: Any) -> Iterator[Any]:
-        yield PARTS[0]
-        if next(failures, False):
-            raise RuntimeError("a service was away")
-        yield PARTS[1]
-
-    async def coroutine(self: Any, response: Any) -> Any:
-        if next(failures, False):
-            raise RuntimeError("a service was away")
-        return PARTS
-
-    kinds = (whole, generator, coroutine)
-    return {one.__name__: one for one in kinds}[kind]
+def generator(self: Any, response: Any) -> Iterator[Any]:
+    yield PARTS[0]
+    if next(self.failures):
+        raise RuntimeError("a service was away")
+    yield PARTS[1]
 
 
-@pytest.mark.parametrize("kind", ["generator", "coroutine"])
-def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(kind: str):
-    half = PARTS[:1] if kind == "generator" else []
-    options = {"parse": failing_once(kind), "SPIDER_MIDDLEWARES": {Retrying: 543}}
-    result = crawl_site(SITE, "/a", **options)
+async def coroutine(self: Any, response: Any) -> Any:
+    if next(self.failures):
+        raise RuntimeError("a service was away")
+    return PARTS
+
+
+@pytest.mark.parametrize(("parse", "half"), [(generator, PARTS[:1]), (coroutine, [])])
+def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(parse, half):
+    options = {"failures": iter([True, False]), "SPIDER_MIDDLEWARES": {Retrying: 543}}
+    result = crawl_site(SITE, "/a", parse=parse, **options)
     assert result.items == half + PARTS
     assert result.dropped == []
 
@@ -74,8 +64,8 @@ class Truncating:
 
 
 def test_copies_of_pages_whose_output_nobody_reads_to_its_end_are_stored_and_the_log_says_why():
-    options = {"parse": failing_once("whole"), "SPIDER_MIDDLEWARES": {Truncating: 543}}
-    result = crawl_site(SITE, "/a", "/b", **options)
+    options = {"failures": iter([False] * 2), "SPIDER_MIDDLEWARES": {Truncating: 543}}
+    result = crawl_site(SITE, "/a", "/b", parse=generator, **options)
     assert result.items == 2 * PARTS[:1]
     assert result.dropped == []
     told = [record for record in result.log if "does not read all" in record.getMessage()]

@@ -6,6 +6,7 @@ What is skipped as a copy of another page is fetched where that page does not co
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,9 +14,11 @@ import pytest
 from cases import each
 from crawls import Crawl
 from saved_sites import Site, contents, crawl_shop, listing, parse_shop, run
+from scrapy import Request, Spider
 from texts import article, page
 
 from dedup.scrapy_plugin.saved_requests import url_rules
+from dedup.scrapy_plugin.saved_requests.put_off import PutOffRequests
 from dedup.scrapy_plugin.saved_requests.url_rules import _may_change
 from dedup.url_advice.urls import Part, Url
 
@@ -193,3 +196,20 @@ def test_a_damaged_file_of_what_was_skipped_loses_no_page(tmp_path):
     result = all_of(products(), tmp_path, JOBDIR=str(job), SCHEDULER_DISK_QUEUE=queue)
     [warning] = result.messages()
     assert "is damaged" in warning
+
+
+def test_what_waits_for_a_request_that_is_sent_and_comes_to_nothing_is_sent_too():
+    sent: list[str] = []
+    spider = Spider("test")
+    engine = SimpleNamespace(spider=spider, crawl=lambda request: sent.append(request.url))
+    crawler: Any = SimpleNamespace(engine=engine, spider=spider)
+    requests = PutOffRequests(crawler, None, lambda *_: None)
+    url = "http://example.com/p"
+    requests.add(Request(f"{url}?q=2"), b"q", "url_rule", b"second", b"first")
+    requests.add(Request(f"{url}?a=1&q=2"), b"a", "url_rule", b"third", b"second")
+    has_come = {b"first"}.__contains__
+    assert requests.send_waiting(has_come) == []
+    requests.send(b"q")
+    requests.send_waiting(has_come)
+    assert sent == [f"{url}?q=2", f"{url}?a=1&q=2"]
+    requests.close(has_finished=True)
