@@ -21,11 +21,20 @@ SITE: dict[str, Answer | str] = {
     "/robots.txt": Answer(b"User-agent: *\nDisallow: /b\n", content_type="text/plain"),
     "/sitemap.xml": Answer(b"", content_type="application/xml"),
 }
+INDEX = "<sitemapindex><sitemap><loc>{0}/sitemap.xml</loc></sitemap></sitemapindex>"
 
 
-def run(site: Any = SITE, /, settings: Any = (), **arguments: str) -> Crawl:
-    """Serve *site*, and crawl it with *arguments*, in which ``{0}`` is its URL."""
-    with served(site) as url:
+def run(site: Any = SITE, /, settings: Any = (), sitemap_of: str = "", **arguments: str) -> Crawl:
+    """Serve *site*, and crawl it with *arguments*, in which ``{0}`` is its URL.
+
+    It has a sitemap of the path *sitemap_of*, if that is given, and another one of that sitemap.
+    """
+    pages = dict(site)
+    with served(pages) as url:
+        if sitemap_of:
+            urls = f"<urlset><url><loc>{url}{sitemap_of}</loc></url></urlset>"
+            pages["/sitemap.xml"] = Answer(urls.encode(), content_type="application/xml")
+            pages["/outer.xml"] = Answer(INDEX.format(url).encode(), content_type="application/xml")
         filled = {name: value.format(url) for name, value in arguments.items()}
         return crawl(SiteSpider, arguments=filled, DEDUP_FIELDS=DEDUP_FIELDS, **dict(settings))
 
@@ -62,30 +71,17 @@ def test_several_urls_are_separated_by_commas():
     assert f"{two}/a" in {item["url"] for item in result.items}
 
 
-INDEX = "<sitemapindex><sitemap><loc>{0}/sitemap.xml</loc></sitemap></sitemapindex>"
-
-
-def run_with_sitemaps(path: str, **arguments: str) -> list[str]:
-    """What is stored of the site, with a sitemap of *path*, and another one of that sitemap."""
-    site = dict(SITE)
-    urls = f"<urlset><url><loc>{{0}}{path}</loc></url></urlset>"
-    with served(site) as url:
-        for name, body in (("/sitemap.xml", urls), ("/outer.xml", INDEX)):
-            site[name] = Answer(body.format(url).encode(), content_type="application/xml")
-        filled = {name: value.format(url) for name, value in arguments.items()}
-        return sorted(crawl(SiteSpider, arguments=filled, DEDUP_FIELDS=DEDUP_FIELDS).stored)
-
-
 def test_the_sitemap_is_followed_on_demand():
     path = "/only-in-the-sitemap"
-    switched = run_with_sitemaps(path, url="{0}/a", sitemap="yes")
-    assert switched == ["/a", "/deep", "/deeper", path]
-    assert run_with_sitemaps(path, sitemap="{0}/sitemap.xml") == [path]
+    switched = run(sitemap_of=path, url="{0}/a", sitemap="yes")
+    assert sorted(switched.stored) == ["/a", "/deep", "/deeper", path]
+    assert run(sitemap_of=path, sitemap="{0}/sitemap.xml").stored == [path]
 
 
 def test_the_depth_of_a_sitemaps_pages_is_that_of_a_start():
-    assert run_with_sitemaps("/a", sitemap="{0}/outer.xml", max_depth="0") == ["/a"]
-    assert run_with_sitemaps("/a", sitemap="{0}/outer.xml", max_depth="1") == ["/a", "/deep"]
+    for depth, stored in (("0", ["/a"]), ("1", ["/a", "/deep"])):
+        result = run(sitemap_of="/a", sitemap="{0}/outer.xml", max_depth=depth)
+        assert result.stored == stored
 
 
 def test_a_start_that_is_redirected_to_another_host_is_crawled_there_but_no_other_page():

@@ -69,9 +69,6 @@ class Project:
 
     def start(self, *command: str, **options: Any) -> "subprocess.Popen[str]":
         """Start a command of Scrapy; both of its outputs are one."""
-        return self.start_python("-m", "scrapy", *command, **options)
-
-    def start_python(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
@@ -81,9 +78,8 @@ class Project:
             "EDITOR": "true",
         }
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **options}
-        return subprocess.Popen(
-            [sys.executable, *arguments], cwd=self.folder, env=environment, text=True, **options
-        )
+        command = (sys.executable, "-m", "scrapy", *command)
+        return subprocess.Popen(command, cwd=self.folder, env=environment, text=True, **options)
 
     def run(self, *command: str) -> tuple[int, str]:
         """Run a command of Scrapy; return its exit code and what it wrote."""

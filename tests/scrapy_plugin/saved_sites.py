@@ -18,7 +18,6 @@ class Site:
         self.answer = answer
         self.asked: list[tuple[str, int]] = []
         self.lies = False
-        self.etags = True
         self.redirects: dict[str, str] = {}
 
     def __call__(self, path: str, headers: Mapping[str, str]) -> Answer:
@@ -30,8 +29,7 @@ class Site:
             answer = Answer(b"", 304, "text/html")
         if path in self.redirects:
             answer = Answer(b"", 302, "text/html", {"Location": self.redirects[path]})
-        if self.etags:
-            answer.headers["ETag"] = tag
+        answer.headers["ETag"] = tag
         self.asked.append((path, answer.status))
         return answer
 

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 from crawls import Crawl, crawl_site, path_of, remembered, uploading_to, urls_in
 from test_feeds import PLUGINS
-from texts import article, edited, page
-
-SITE = {
-    "/a": page(article(1)),
-    "/b": page(edited(article(1))),
-    "/c": page(edited(article(1), "differently")),
-    "/other": page(article(2)),
-}
+from test_outcomes import SITE
 
 
 async def claims_have_ended(spider: Any, count: int) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -55,18 +54,19 @@ class Fleet:
     """Crawls of one project, each with a feed of its own."""
 
     def __init__(self, folder: Path, site: str, **settings: Any) -> None:
-        paths = [[f"/{n}/{'abc'[(n + i) % 3]}" for n in range(CONTENTS)] for i in range(3)]
-        urls = [[site + path for path in rotated(own, 5 * i)] for i, own in enumerate(paths)]
+        urls, numbers = {}, [*range(CONTENTS)]
+        for i, name in enumerate(SPIDERS):
+            others_first = numbers[5 * i :] + numbers[: 5 * i]
+            urls[name] = [f"{site}/{n}/{'abc'[(n + i) % 3]}" for n in others_first]
         self.project = Project(
             folder / "fleet",
-            dict(zip(SPIDERS, urls, strict=True)),
+            urls,
             DEDUP_WORKERS=0,
             DEDUP_MAX_DISTANCE=8,
             DEDUP_LOG_LEVEL="INFO",
             RETRY_ENABLED=False,
             **settings,
         )
-        self._closing = ExitStack()
 
     def start(self, spider: str, *options: str) -> "subprocess.Popen[str]":
         return self.project.start("crawl", spider, "-o", f"{spider}.jsonl", *options)
@@ -83,10 +83,6 @@ class Fleet:
     def contents(self) -> Counter[str]:
         """How often each content is in the feeds."""
         return Counter(item["url"].split("/")[3] for item in self.items())
-
-
-def rotated(values: list[Any], by: int) -> list[Any]:
-    return values[by:] + values[:by]
 
 
 def ended(crawl: "subprocess.Popen[str]") -> str:

@@ -18,7 +18,6 @@ from crawls import (
     uploading_to,
 )
 from scrapy import Request
-from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 from texts import article, edited, page
@@ -92,16 +91,6 @@ def test_the_report_shows_texts_of_earlier_crawls(site, tmp_path):
     second = site.crawl("/a", "/b", DEDUP_REPORT=tmp_path)
     assert second.dedup_stats["near_duplicates"] == 1
     assert '"+ otherwise"' in html_report_in(tmp_path)
-
-
-class Failing:
-    def process_item(self, item: Any) -> Any:
-        raise OSError("disk full")
-
-
-class Picky:
-    def process_item(self, item: Any) -> Any:
-        raise DropItem("not wanted")
 
 
 @pytest.mark.usefixtures("known")

@@ -26,7 +26,6 @@ SITE = {
     "/raise": page("RAISE " + article(3)),
     "/crash": page("CRASH " + article(4)),
 }
-ROOT = Path(__file__).parents[2]
 
 
 def read(**settings):
