@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from cases import each
 from collections_on_disk import NAMES, warc_page, write, write_warc
-from commands import Terminal, refused, run, run_into
+from commands import Terminal, refused, run, run_into, scanned
 from texts import article, edited, page
 
 from dedup.records import Fields, RecordError, format_of
@@ -134,26 +134,31 @@ def test_an_archive_of_html_is_compared_by_main_texts_and_its_newest_by_its_own_
     assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
 
 
+TEXT = ("--text-field", "body")
+HTML = ("--html-field", "html", "--workers", 1, "--extractor", "resiliparse")
+
+
 @pytest.mark.slow
-def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
+@each(
+    ("method", "options", "kept"),
+    [
+        ("exact", TEXT, [0, 1, 2]),
+        ("verified", HTML, [0, 2]),
+        ('{"name": "verified", "max_distance": 0}', TEXT, [0, 1, 2]),
+        ("verified", [*TEXT, "--keep", "longest"], [1, 2]),
+        ("verified", [*TEXT, "--keep", "newest:on"], [0, 2]),
+        ("verified", [*TEXT, "--min-tokens", 1000], [0, 1, 2]),
+    ],
+)
+def test_other_fields_methods_and_orders_are_chosen(tmp_path, method, options, kept):
     texts = [article(1), edited(article(1)) + " and more", article(2)]
-    lines = [{"body": page(text), "id": n, "on": 9 - n} for n, text in enumerate(texts)]
-    path, target = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path = tmp_path / "a.jsonl"
+    lines = [
+        {"html": page(text), "body": text, "id": n, "on": 9 - n} for n, text in enumerate(texts)
+    ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-    def kept(*arguments):
-        fields = ("--html-field", "body", "--key-field", "id")
-        options = ("--workers", 1, "--extractor", "resiliparse")
-        target.unlink(missing_ok=True)
-        assert run(capsys, "scan", path, "-o", target, *fields, *options, *arguments)[0] == 0
-        return [json.loads(line)["id"] for line in target.read_text().splitlines()]
-
-    assert kept("--method", "exact") == [0, 1, 2]
-    assert kept("--method", "verified") == [0, 2]
-    assert kept("--method", '{"name": "verified", "max_distance": 0}') == [0, 1, 2]
-    assert kept("--method", "verified", "--keep", "longest") == [1, 2]
-    assert kept("--method", "verified", "--keep", "newest:on") == [0, 2]
-    assert kept("--method", "verified", "--min-tokens", 1000) == [0, 1, 2]
+    code, places, _ = scanned(path, "--key-field", "id", "--method", method, *options)
+    assert (code, places) == (0, kept)
 
 
 def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
