@@ -63,8 +63,9 @@ def reindex(
             f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
         )
     new_scope = None if scope is None else _scope_of_urls(scope, name)
-    with lock(new), new.replacement() as file:
-        with old.errors(), closing(old.read_only(accepts_earlier=True)) as there:
+    # Whatever is found wrong in the new one comes from the old one.
+    with lock(new), new.replacement() as file, old.errors():
+        with closing(old.read_only(accepts_earlier=True)) as there:
             there.backup(file)
         file.execute("PRAGMA journal_mode = DELETE")
         new.upgrade(file)
