@@ -197,7 +197,9 @@ def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str
     name in *fields*.
     """
     named = filter(None, (fields.content, fields.key, fields.date, fields.canonical))
-    defaults = {DEFAULT_KEY: fields.key, DEFAULT_CANONICAL: fields.canonical}
+    defaults = {DEFAULT_KEY: fields.key}
+    if names.count(DEFAULT_CANONICAL) == 1:  # several only have this name
+        defaults[DEFAULT_CANONICAL] = fields.canonical
     by_default = [name for name, own in defaults.items() if own is None and name in names]
     columns = list(dict.fromkeys([*named, *by_default, *(names if fields.with_all else ())]))
     for name in columns:

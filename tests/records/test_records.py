@@ -234,6 +234,10 @@ class TestDelimited:
         with pytest.raises(RecordError, match=r"a\.csv\.gz: the file is damaged"):
             opened(self.written(tmp_path, "text\na\n", "a.csv.gz"))
 
+    def test_a_name_that_nobody_asks_for_may_be_that_of_several_columns(self, tmp_path):
+        path = self.written(tmp_path, "url,text,canonical,canonical\na,one,c,d\n")
+        assert [record.canonical for record in records(opened(path))] == [None]
+
     def written(self, tmp_path, text, name="a.csv", encoding="utf-8"):
         path = tmp_path / name
         path.write_bytes(text.encode(encoding))
