@@ -3,7 +3,7 @@
 import gzip
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -106,37 +106,35 @@ def digest_of(documents: int, frequencies: Mapping[str, int]) -> str:
 
 @cache
 def _jieba() -> Lexicon:
-    terms, values, digest = _jieba_idf()
+    idf, digest = _jieba_idf()
     # As many as the rarest word needs, so that no idf is capped.
-    documents = math.ceil(math.exp(max(map(float, set(values)))))
-    counts = _once_each(lambda value: documents / math.exp(float(value)), values)
+    documents = math.ceil(math.exp(max(idf.values())))
+    frequencies = {term: documents / math.exp(value) for term, value in idf.items()}
     # Like jieba, which gives unlisted terms the median of its list.
-    median = sorted(counts, reverse=True)[len(counts) // 2]
-    return Lexicon("jieba", documents, dict(zip(terms, counts, strict=True)), digest, median)
+    median = sorted(frequencies.values(), reverse=True)[len(frequencies) // 2]
+    return Lexicon("jieba", documents, frequencies, digest, median)
 
 
 @cache
 def _general() -> Lexicon:
-    terms, values, digest = _jieba_idf()
+    idf, digest = _jieba_idf()
     most = _GENERAL_DOCUMENTS
-    chinese = _once_each(lambda value: max(1.0, most / math.exp(float(value))), values)
-    frequencies = dict(zip(terms, chinese, strict=True))
+    frequencies = {term: max(1.0, most / math.exp(value)) for term, value in idf.items()}
     data = _file_of("spellchecker", "resources/en.json.gz")
     counts = json.loads(gzip.decompress(data))
     total = sum(counts.values())
-    english = _once_each(
-        lambda count: max(1.0, most * -math.expm1(-_GENERAL_WORDS * count / total)), counts.values()
-    )
-    frequencies.update(zip(counts, english, strict=True))
+    for term, count in counts.items():
+        frequencies[term] = max(1.0, most * -math.expm1(-_GENERAL_WORDS * count / total))
     origin = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + data
     return Lexicon("general", most, frequencies, xxhash.xxh3_64_hexdigest(origin))
 
 
-def _jieba_idf() -> tuple[list[str], list[str], str]:
-    """Return the words of jieba's list, the idf of each as it is written there, and its digest."""
+def _jieba_idf() -> tuple[dict[str, float], str]:
+    """Return the idf of the words of jieba's list, and its digest."""
     data = _file_of("jieba", "analyse/idf.txt")
     fields = data.decode().split()
-    return fields[::2], fields[1::2], xxhash.xxh3_64_hexdigest(data)
+    idf = dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
+    return idf, xxhash.xxh3_64_hexdigest(data)
 
 
 def _file_of(package: str, path: str) -> bytes:
@@ -145,11 +143,6 @@ def _file_of(package: str, path: str) -> bytes:
     assert spec
     assert spec.origin
     return Path(spec.origin).parent.joinpath(path).read_bytes()
-
-
-def _once_each(compute: Callable[[Any], float], values: Collection[Any]) -> list[float]:
-    known = {value: compute(value) for value in set(values)}
-    return [known[value] for value in values]
 
 
 _BUILT_IN = {"general": _general, "jieba": _jieba}
