@@ -51,23 +51,18 @@ class Preference:
         """Whether a copy may be better than one that came before it."""
         return any(criterion is not first for criterion in self.criteria)
 
-    def rank(self, copy: Copy) -> tuple[int, ...]:
-        """Return what copies are sorted by, the best first: a rank for each criterion.
+    def rank(self, copy: Copy) -> bytes:
+        """Return what copies are sorted by, the best first: 8 bytes for each criterion.
 
-        Each is from 0 to `WORST_RANK`. Raises whatever a criterion of the user's own raises.
+        A rank below 0 counts as 0, one above `WORST_RANK` as that. Raises whatever a criterion of
+        the user's own raises.
         """
-        return tuple(min(max(int(rank(copy)), 0), WORST_RANK) for rank in self.criteria)
-
-    def number(self, copy: Copy) -> int:
-        """Return the rank as one number, from 0 to less than `limit`."""
-        number = 0
-        for rank in self.rank(copy):
-            number = (number << _BITS) + rank
-        return number
+        ranks = (min(max(int(rank(copy)), 0), WORST_RANK) for rank in self.criteria)
+        return b"".join(rank.to_bytes(_BITS // 8, "big") for rank in ranks)
 
     @property
     def limit(self) -> int:
-        """What every `number` is below."""
+        """What every rank is below, as a number."""
         return 1 << _BITS * len(self.criteria)
 
     def prefers(self, copy: Copy, other: Copy) -> bool:

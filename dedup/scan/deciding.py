@@ -145,11 +145,10 @@ def rank_of(preference: Preference, record: ReadRecord) -> bytes:
     """Return what sorts as the ranks of *record*; raises RecordError if a criterion fails."""
     copy = Copy(record.page.key, record.canonical, record.length, record.date)
     try:
-        ranks = preference.rank(copy)
+        return preference.rank(copy)
     except Exception as error:  # of a criterion of somebody else's
         what = f"the preference of {copy.url!r:.200}"
         raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
-    return b"".join(rank.to_bytes(8, "big") for rank in ranks)
 
 
 def check_fields(

@@ -49,7 +49,7 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
         """
         preference = plugin.settings.prefer
         try:
-            rank = preference.number(Copy(request.url))
+            rank = int.from_bytes(preference.rank(Copy(request.url)), "big")
         except Exception:
             plugin.notices.count_error("the preference of <%s>", request.url)
             rank = 0
