@@ -177,12 +177,12 @@ class Feed:
     def end(self, *, is_complete: bool) -> None:
         """Tell who waits whether it is stored: all of its file, as Scrapy says, and that whole."""
         self.is_stored = is_complete and not self.is_spoilt
+        for call in self.when_closed:
+            call()
         # The mark stays as long as what a crawl has torn.
         may_unmark = self._is_marked and not self._was_torn
         if self._mark and may_unmark and (self.is_stored or self.slot.file is None):
             self._mark.unlink(missing_ok=True)
-        for call in self.when_closed:
-            call()
 
 
 def when_all_closed(feeds: Collection[Feed], call: Callable[[bool], object]) -> bool:

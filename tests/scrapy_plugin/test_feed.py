@@ -198,3 +198,15 @@ def test_a_file_that_may_be_appended_to_only_is_ended(append_only: Callable[[byt
     path = append_only(torn)
     append(path, NEXT, encoding="utf-8")
     assert path.read_bytes() == b"%b\n%b\n" % (torn, json.dumps(NEXT).encode())
+
+
+def test_who_waits_for_a_feed_is_told_though_its_mark_cannot_be_removed(tmp_path: Path):
+    feed, told = Feed(slot_of(tmp_path / "feed", "csv"), (0, 0)), []
+    feed.when_closed.append(lambda: told.append(feed.is_stored))
+    feed.mark()
+    mark = tmp_path / "feed.open"
+    mark.unlink()
+    mark.mkdir()
+    with pytest.raises(OSError, match=mark.name):
+        feed.end(is_complete=True)
+    assert told == [True]
