@@ -205,11 +205,12 @@ class LostTextSample:
     def lossiest(self, count: int = 10) -> list[LossyDrop]:
         """Return the drops that lost most text, the worst first, by what is kept now.
 
-        They are those that lost most of the sample: an estimate by few sequences is a rough one.
+        They are those that lost most of the sample. A drop of which the sample has few sequences is
+        left out: of very many, some lose all of these by chance, and hardly any text.
         """
         drops = []
         for key, original, own in self._drops:
-            if lost := self._lost(own):
+            if own.sampled >= min(own.different, _ENOUGH) and (lost := self._lost(own)):
                 estimate = own.different * lost / own.sampled
                 drops.append((lost, LossyDrop(key, original, estimate, own.different)))
         drops.sort(key=lambda each: (-each[0], -each[1].lost, each[1].key))
@@ -273,4 +274,6 @@ def lost_with(
     return sample.result()
 
 
+_ENOUGH = 8
+"""So many sequences of a sample tell how much a page has lost."""
 _SALT: Any = np.uint64(0x9E3779B97F4A7C15)

@@ -117,4 +117,4 @@ def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right(m
     result = crawl.result()
     assert result.sequences == 1500 * 50 + own
     assert abs(result.share - own / result.sequences) <= result.error < 0.1
-    assert len(result.lossiest) == 50
+    assert result.lossiest == []  # of none of these are 8 sequences in the sample
