@@ -114,7 +114,7 @@ class LedgerReader:
 
     @property
     def method(self) -> Method | None:
-        """The method of the sketches, with the threshold of the last crawl that tells one.
+        """The method of the sketches, with the threshold of the last crawl with it that tells one.
 
         ``None`` if it is not one of ours.
         """
@@ -124,13 +124,26 @@ class LedgerReader:
             return None
         others = ("method", "version", "lexicon", "secret", "simplify_chinese", *OTHERS)
         arguments = {name: value for name, value in identity.items() if name not in others}
-        if (distance := self.setting("DEDUP_MAX_DISTANCE")) is not None:
+        if (distance := self._max_distance_of(kind.name)) is not None:
             arguments["max_distance"] = distance
         try:
             check_arguments(kind, arguments)
             return kind(**arguments)
         except (TypeError, ValueError):
             return None
+
+    def _max_distance_of(self, method: str) -> float | None:
+        """Return the threshold of the last crawl that tells one, not of another of our methods.
+
+        A ledger may have been converted since.
+        """
+        for crawl in reversed(self._crawls):
+            chosen = crawl.setting("DEDUP_METHOD")
+            name = chosen["name"] if isinstance(chosen, dict) else chosen
+            distance: float | None = crawl.setting("DEDUP_MAX_DISTANCE")
+            if distance is not None and (name == method or name not in METHODS):
+                return distance
+        return None
 
     @property
     def rule(self) -> Rule:

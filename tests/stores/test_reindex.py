@@ -50,6 +50,8 @@ def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed]
     assert main(list(map(str, arguments))) == 0
     assert capsys.readouterr().out == f"{new}: 3 pages\n"
+    with LedgerReader(new) as reader:
+        assert reader.method.max_distance == 0.4  # not that of simhash
     stored, counts = again(url, new, DEDUP_METHOD="verified")
     assert stored == []
     assert (counts["unchanged"], counts["near_duplicates"]) == (3, 1)
