@@ -37,7 +37,13 @@ def check_identity(
 def differences(
     there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the differences of two identities in *names*, without showing secrets."""
+    """Yield the differences of two identities in *names*, without showing secrets.
+
+    Where the methods differ, their versions, and arguments that only one of them has, are not told.
+    """
+    if there.get("method") != here.get("method"):
+        of_both = there.keys() & here.keys() - {"version"}
+        names = [name for name in names if name in {*of_both, *OTHERS, "secret"}]
     for name in names:
         old, new = there.get(name), here.get(name)
         if old == new and (name in there) == (name in here):
