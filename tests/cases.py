@@ -8,8 +8,6 @@ from itertools import product
 from reprlib import Repr
 from typing import Any
 
-import pytest
-
 _short = Repr()
 _short.maxstring = _short.maxother = 200
 
@@ -22,10 +20,6 @@ IS_THOROUGH = bool(os.environ.get("THOROUGH"))
 def sampled(everything: Iterable[Any], *few: Any) -> list[Any]:
     """Return *few* of *everything*, or all if tests are to be thorough."""
     return list(everything) if IS_THOROUGH else list(few)
-
-
-needs_time = pytest.mark.skipif(not IS_THOROUGH, reason="takes long: THOROUGH=1")
-"""For a test of what others prove in a shorter way."""
 
 
 def examples(count: int) -> int:

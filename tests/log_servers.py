@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from itertools import count
@@ -49,10 +48,6 @@ class LogServer(ABC):
     async def pass_time(self, seconds: float) -> None:
         """Have the clock go on, by which leases end."""
         await asyncio.sleep(seconds)
-
-    def time(self) -> float:
-        """What the clock says, in seconds since 1970."""
-        return time.time()
 
     def contents(self, namespace: str) -> Any:
         """All that the server has of a log, in any form that can be compared.

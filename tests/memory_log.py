@@ -225,9 +225,6 @@ class MemoryServer(LogServer):
         for server in self._servers.values():
             server.now = self._now
 
-    def time(self):
-        return self._now
-
     def contents(self, namespace):
         return self._servers[namespace].backup()
 

@@ -3,6 +3,7 @@ from time import process_time
 
 import pytest
 from ledgers import publish
+from texts import CHINESE, ENGLISH
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence, Objection
@@ -22,17 +23,6 @@ BRIDGE = (
     "cut no ribbon. She walked across with the oldest and the youngest citizen of the town, and "
     "the brass band followed with a march that nobody had rehearsed. Lorries have to take the long "
     "way round by the mill for good, but bicycles, buses and sheep may cross at any hour."
-)
-GOATS = (
-    "Goats can open a latch, so the gate at Ransome's Piece has two, and a chain. Forty animals "
-    "give about ninety litres a day in May and none in December. The milk is carried in churns, "
-    "forty steps from parlour to dairy, because pumping bruises it. It must not be shaken, it must "
-    "not wait, and it tells you in the bucket what went on yesterday."
-)
-NOODLES = (
-    "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷,门板一上,老板就去打牌了。"
-    "外地人起得晚,往往只看见一排关着的门,以为这条街已经倒闭。好米粉用的是陈米。新米黏,做出来糊汤;"
-    "放过一年的早稻米,涨性足,骨头硬。米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
 )
 
 
@@ -92,7 +82,7 @@ def test_a_page_with_an_equal_normalised_text_is_an_exact_duplicate(detector, co
 @pytest.mark.parametrize(("places", "bits"), [([15], 0), ([4], 1), ([0], 2), ([8], 3)])
 def test_a_page_within_the_threshold_is_a_near_duplicate(detector, places, bits):
     copy = edited(BRIDGE, *places)
-    assert judge_all(detector, goats=GOATS, bridge=BRIDGE, copy=copy)[2] == near("bridge", bits)
+    assert judge_all(detector, other=ENGLISH, bridge=BRIDGE, copy=copy)[2] == near("bridge", bits)
 
 
 def test_a_page_beyond_the_threshold_is_new(detector):
@@ -137,7 +127,7 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
 def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(several_a_key):
     method = Containment()
     reader = PageReader(lambda html: html, method)
-    part, whole = (reader.read_html(text).record for text in (BRIDGE, f"{GOATS} {BRIDGE}"))
+    part, whole = (reader.read_html(text).record for text in (BRIDGE, f"{ENGLISH} {BRIDGE}"))
     for first, then, kind in ((whole, part, Kind.NEAR), (part, whole, Kind.NEW)):
         detector = Detector(method, several_a_key=several_a_key)
         assert detector.judge(first.under("first", "")).kind is Kind.NEW
@@ -149,8 +139,8 @@ def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(severa
 @pytest.mark.parametrize(
     ("first", "then", "kinds"),
     [
-        (BRIDGE, f"{GOATS} {BRIDGE}", [Kind.NEW, Kind.CHANGED]),
-        (f"{GOATS} {BRIDGE}", BRIDGE, [Kind.NEW, Kind.NEW]),
+        (BRIDGE, f"{ENGLISH} {BRIDGE}", [Kind.NEW, Kind.CHANGED]),
+        (f"{ENGLISH} {BRIDGE}", BRIDGE, [Kind.NEW, Kind.NEW]),
     ],
 )
 def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_reverse(
@@ -240,12 +230,12 @@ class TestAPageThatIsKnownUnderABetterKey:
         assert later.judge(page(edited(BRIDGE, 4), "bridge")).kind is Kind.NEAR
 
     def test_is_new_there_with_another_text_and_the_stored_one_stays(self, later):
-        assert later.judge(page(GOATS, "bridge")) == new()
+        assert later.judge(page(ENGLISH, "bridge")) == new()
         assert later.judge(page(BRIDGE, "print")).kind is Kind.UNCHANGED
         assert len(later) == 2
 
     def test_is_known_by_its_own_text_once_it_has_one(self, path, later):
-        later.judge(page(GOATS, "bridge"))
+        later.judge(page(ENGLISH, "bridge"))
         publish(later.store)
         later.store.close()
         with closing(SqliteStore(path, {})) as ledger:
@@ -253,8 +243,8 @@ class TestAPageThatIsKnownUnderABetterKey:
             third = Detector(SimHash(), store=ledger)
             finished(third.load())
             assert third.judge(page(BRIDGE, "bridge")) == exact("print")
-            assert third.judge(page(GOATS, "bridge")).original == "bridge"
-            assert third.judge(page(NOODLES, "bridge")).kind is Kind.CHANGED
+            assert third.judge(page(ENGLISH, "bridge")).original == "bridge"
+            assert third.judge(page(CHINESE, "bridge")).kind is Kind.CHANGED
 
 
 def test_whether_a_page_would_be_new_is_asked_without_a_claim(detector):
@@ -264,5 +254,5 @@ def test_whether_a_page_would_be_new_is_asked_without_a_claim(detector):
     assert detector.judge(bridge) == new()
     assert not finished(detector.is_new(page(edited(BRIDGE, 4), "b")))
     assert not finished(detector.is_new(page("", "c")))
-    finished(detector.reserve(page(GOATS, "d")))
-    assert not finished(detector.is_new(page(GOATS, "e")))
+    finished(detector.reserve(page(ENGLISH, "d")))
+    assert not finished(detector.is_new(page(ENGLISH, "e")))

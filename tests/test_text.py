@@ -7,6 +7,7 @@ from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from own_process import run_script
+from texts import COOKING, NEWS, SCIENCE
 
 from dedup.text import (
     Document,
@@ -19,19 +20,6 @@ from dedup.text import (
     tokenise,
 )
 
-NEWS = (
-    "3月14日,青溪镇的老石桥在修缮七个月之后重新开放。工匠们把每一块石头编了号,拆下来,"
-    "又按原来的样子砌回去。镇长李国平说,这座桥建于明朝万历年间,四百多年来只断过两次。"
-    "北京大学考古文博学院的三位研究生参加了测绘,他们在桥墩下面发现了一枚铜钱。"
-)
-COOKING = (
-    "好米粉用的是陈米。新米黏,做出来糊汤;放过一年的早稻米,涨性足,骨头硬。"
-    "米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
-)
-SCIENCE = (
-    "研究人员利用机器学习算法分析了两千万条微博数据,结果表明人工智能模型的准确率比"
-    "传统方法高出百分之十五。中华人民共和国国家标准对此没有规定。"
-)
 TRADITIONAL = "臺灣的鐵路便當歷史悠久,從日治時期開始,旅客們就喜歡在月臺上購買熱騰騰的飯盒。"
 HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5)
 ANY_TEXT = st.text(
@@ -119,40 +107,10 @@ def test_scripts_without_spaces_are_cut_into_pairs_of_characters(text, tokens):
     assert words(text) == tokens
 
 
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [
-        pytest.param(first, last, id=name)
-        for name, first, last in [
-            ("jieba's Han", 0x4E00, 0x9FD5),
-            ("later Han", 0x9FD6, 0x9FFF),
-            ("Han extension A", 0x3400, 0x4DBF),
-            ("Han extension B", 0x20000, 0x2A6DF),
-            ("Han extension G", 0x30000, 0x3134A),
-            ("Hiragana", 0x3041, 0x3096),
-            ("Katakana", 0x30A1, 0x30FA),
-            ("Bopomofo", 0x3105, 0x312F),
-            ("Yi", 0xA000, 0xA48C),
-            ("Tangut", 0x17000, 0x187F7),
-            ("Nushu", 0x1B170, 0x1B2FB),
-            ("Thai", 0x0E01, 0x0E30),
-            ("Lao", 0x0E94, 0x0EA3),
-            ("Khmer", 0x1780, 0x17B3),
-            ("Myanmar", 0x1000, 0x102A),
-            ("Tai Le", 0x1950, 0x196D),
-            ("New Tai Lue", 0x1980, 0x19AB),
-            ("Tai Tham", 0x1A20, 0x1A54),
-            ("Tai Viet", 0xAA80, 0xAAAF),
-            ("Javanese", 0xA984, 0xA9B2),
-            ("Balinese", 0x1B05, 0x1B33),
-        ]
-    ],
-)
-def test_no_script_without_spaces_gives_a_giant_token(first, last):
-    letters = [chr(first + i * 7 % (last - first + 1)) for i in range(400)]
-    tokens = words("".join(letters))
-    assert len(tokens) > 100
-    assert max(map(len, tokens)) <= 16
+@each("letter", "ぁァㄅꀀ𗀀𛅰กດកကᥐᦀᨠꪀꦄᬅ𑜀㐀鿖𠀀𰀀")
+def test_each_script_without_spaces_is_known(letter):
+    assert words(3 * letter) == 2 * [2 * letter]
+    assert words(letter) == [letter]
 
 
 def test_mixed_text_is_cut_where_the_script_changes():

@@ -25,6 +25,19 @@ TRADITIONAL_CHINESE = """\
 老人們說，從前這裏是一個碼頭，船工們在凌晨上岸，喫完一碗熱湯的米粉就要出發，所以店家都起得很早。
 後來公路通了，碼頭沒有了，船工也不在了，可是這個習慣卻被保留了下來，一直到今天也沒有改變過。
 """
+NEWS = (
+    "3月14日,青溪镇的老石桥在修缮七个月之后重新开放。工匠们把每一块石头编了号,拆下来,"
+    "又按原来的样子砌回去。镇长李国平说,这座桥建于明朝万历年间,四百多年来只断过两次。"
+    "北京大学考古文博学院的三位研究生参加了测绘,他们在桥墩下面发现了一枚铜钱。"
+)
+COOKING = (
+    "好米粉用的是陈米。新米黏,做出来糊汤;放过一年的早稻米,涨性足,骨头硬。"
+    "米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
+)
+SCIENCE = (
+    "研究人员利用机器学习算法分析了两千万条微博数据,结果表明人工智能模型的准确率比"
+    "传统方法高出百分之十五。中华人民共和国国家标准对此没有规定。"
+)
 PARAGRAPHS = [
     "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
     "began to number its blocks and carry them, one by one, to the meadow on the left bank.",

@@ -19,8 +19,6 @@ from dedup.stores.ledger_file import LedgerError, LedgerInUseError
 from dedup.stores.log import Found, Joined
 from dedup.stores.reader import LedgerReader
 
-MET_AGAIN = "http://a/9"
-
 
 def page(number, key=None, scope=""):
     return record(number, key, scope)._replace(evidence=bytes(range(SIZE_OF_EVIDENCE)))

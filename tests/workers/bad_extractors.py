@@ -28,10 +28,6 @@ def extracting_unless_told(html):
     return action() if action else trafilatura(html)
 
 
-def raising_always(html):
-    raise LookupError("no main text")
-
-
 def with_process_id(html):
     return str(os.getpid())
 
