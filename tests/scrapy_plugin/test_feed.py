@@ -23,10 +23,17 @@ ITEMS = [{"url": f"http://a/{n}", "text": text} for n, text in enumerate(TEXTS)]
 NEXT = {"url": "http://next", "text": 'one "more"\r\nline'}
 
 
+CRAWLERS: dict[str, Any] = {}
+"""By their feeds: to make one takes longer than all else that a test does with a file."""
+
+
 def slot_of(path: Path, form: str = "jsonlines", **options: Any) -> FeedSlot:
     """A slot of Scrapy's own feed exporter, without a crawl."""
-    crawler = get_crawler(settings_dict={"FEEDS": {str(path): {"format": form, **options}}})
-    crawler.spider = Spider("test")
+    feeds = {str(path): {"format": form, **options}}
+    crawler = CRAWLERS.get(str(feeds))
+    if crawler is None:
+        crawler = CRAWLERS[str(feeds)] = get_crawler(settings_dict={"FEEDS": feeds})
+        crawler.spider = Spider("test")
     exporter = FeedExporter(crawler)
     exporter.open_spider(crawler.spider)
     [slot] = exporter.slots
