@@ -8,6 +8,7 @@ import pytest
 from cases import each
 from crawls import crawl_paths
 from scrapy import Request
+from test_middleware import Handling
 from texts import article, page
 from web import served
 
@@ -124,13 +125,6 @@ def test_the_links_of_all_pages_are_followed_where_there_are_too_many(monkeypatc
     visited, result = run("/a", "/b")
     assert {"b/1", "b/2"} <= set(visited)
     assert "links_held_back" not in result.dedup_stats
-
-
-class Handling:
-    """Another middleware, which handles all exceptions."""
-
-    def process_spider_exception(self, response: Any, exception: Exception) -> Any:
-        return []
 
 
 @pytest.mark.parametrize("handling", [{}, {Handling: 543}])

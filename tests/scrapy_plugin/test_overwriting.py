@@ -12,15 +12,6 @@ from texts import article, page
 SITE = {"/a": page(article(1)), "/b": page(article(2))}
 
 
-def crawl_twice(ledger: Path, feeds: dict[str, Any], **options: Any) -> list[str]:
-    """Return what dedup says of files in the second crawl, which meets another page besides."""
-    options = {"DEDUP_INDEX": ledger, "FEEDS": feeds, "keep_items": False, **options}
-    first, second = (crawl_site(SITE, *paths, **options) for paths in (["/a"], SITE))
-    assert not [one for one in first.messages() if "overwrit" in one]
-    assert second.stats["finish_reason"] == "finished"
-    return [one for one in second.messages() if "overwrit" in one]
-
-
 def test_a_local_file_with_items_is_not_overwritten(tmp_path: Path):
     uri = f"file://{tmp_path}/%(name)s%20words-%(batch_id)d.jl"
     options = {"format": "jsonlines", "overwrite": True, "batch_item_count": 1}
@@ -81,8 +72,12 @@ def test_a_feed_elsewhere_that_may_be_overwritten_is_warned_of_without_its_passw
 ):
     """And no file that is appended to."""
     monkeypatch.chdir(tmp_path)
-    storages = {"ftp": Ftp, "own": OwnFile}
-    feeds = {uri: {"format": "jsonlines", **options}}
-    told = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES=storages)
+    feeds = {"FEEDS": {uri: {"format": "jsonlines", **options}}, "keep_items": False}
+    feeds["FEED_STORAGES"] = {"ftp": Ftp, "own": OwnFile}
+    with known_site(SITE, tmp_path) as site:
+        first, second = (site.crawl(*paths, **feeds) for paths in (["/a"], SITE))
+    assert not [one for one in first.messages() if "overwrit" in one]
+    assert second.stats["finish_reason"] == "finished"
+    told = [one for one in second.messages() if "overwrit" in one]
     warned = [f"If there is a file at {shown}"] if shown else []
     assert [one.partition(", it is overwritten")[0] for one in told] == warned
