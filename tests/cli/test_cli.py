@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import combinations
 
 import pytest
 from cases import each
@@ -246,6 +247,15 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path, capsys, mon
             ["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"],
             2,
             ["unrecognized arguments: --max-distance 5; see dedup scan --help\n"],
+        ),
+        *(
+            (["scan", "a", "-o", "b", one, "x", other, "x"], 2, ["not allowed with argument"])
+            for one, other in combinations(("--text-field", "--html-field", "--record-field"), 2)
+        ),
+        (
+            ["scan", "--spark", "pages.jsonl", "-o", "unique"],
+            2,
+            ["must be local[N], yarn, spark://… or k8s://…, got 'pages.jsonl'; files come before "],
         ),
     ],
 )

@@ -228,14 +228,6 @@ def test_wrong_input_gets_one_line_and_writes_nothing(inputs, capsys, arguments,
     assert not (inputs / "new").exists()
 
 
-@each("fields", [("text", "html"), ("text", "record"), ("html", "record")])
-def test_fields_that_exclude_each_other_are_refused(pages, capsys, fields):
-    options = (word for name in fields for word in (f"--{name}-field", "a"))
-    with pytest.raises(SystemExit, match="2"):
-        run(capsys, "scan", pages, "-o", "b.jsonl", *options)
-    assert "not allowed with argument" in capsys.readouterr().err
-
-
 def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
@@ -271,13 +263,6 @@ def test_what_another_process_writes_meanwhile_stays_alone(
     arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "clusters")
     assert refused(capsys, "scan", pages, *arguments) == f"{tmp_path / changed} {message}"
     assert contents(tmp_path) == before | {changed: before.get(changed, b"") + line}
-
-
-def test_a_file_is_no_cluster_of_spark(capsys):
-    with pytest.raises(SystemExit):
-        run(capsys, "scan", "--spark", "pages.jsonl", "-o", "unique")
-    error = "must be local[N], yarn, spark://… or k8s://…, got 'pages.jsonl'; files come before it"
-    assert error in capsys.readouterr().err
 
 
 @each("name", ["pages.jsonl.gz", "site"])

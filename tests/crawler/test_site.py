@@ -99,36 +99,29 @@ def test_robots_txt_is_asked_for_at_a_start_outside_the_domains():
 
 
 @each(
-    ("arguments", "url", "is_followed"),
+    ("arguments", "followed", "others"),
     [
-        *(
-            ({"url": "https://docs.example.com/", "domains": "example.com, example.org"}, *row)
-            for row in (
-                ("https://docs.example.com/a", True),
-                ("https://docs.example.com:443/a", True),
-                ("https://docs.example.com:8443/a", False),
-                ("http://docs.example.com/a", False),
-                ("https://www.example.com/a", True),
-                ("https://example.org/a", True),
-                ("https://badexample.org/a", False),
-                ("https://[/a", False),
-            )
+        (
+            {"url": "https://docs.example.com/", "domains": "example.com, example.org"},
+            ["docs.example.com/a", "docs.example.com:443/a", "www.example.com/a", "example.org/a"],
+            ["docs.example.com:8443/a", "badexample.org/a", "[/a"],
         ),
-        *(
-            ({"url": "docs.example.com,http://127.0.0.1:8080/"}, *row)
-            for row in (
-                ("https://docs.example.com/a", True),
-                ("https://www.docs.example.com/a", False),
-                ("http://127.0.0.1:8080/a", True),
-                ("http://127.0.0.1/admin", False),
-            )
-        ),
+        ({"url": "docs.example.com"}, ["docs.example.com/a"], ["www.docs.example.com/a"]),
     ],
 )
 def test_a_crawl_stays_at_the_hosts_and_ports_of_its_urls_or_in_its_domains(
-    arguments: dict[str, str], url: str, is_followed: bool
+    arguments: dict[str, str], followed: list[str], others: list[str]
 ):
-    assert SiteSpider(**arguments)._is_of_site(url) is is_followed
+    spider = SiteSpider(**arguments)
+    urls = [*followed, *others]
+    assert [url for url in urls if spider._is_of_site(f"https://{url}")] == followed
+    assert not spider._is_of_site("http://docs.example.com/a")
+
+
+def test_another_port_of_a_host_is_another_site():
+    spider = SiteSpider(url="docs.example.com,http://127.0.0.1:8080/")
+    assert spider._is_of_site("http://127.0.0.1:8080/a")
+    assert not spider._is_of_site("http://127.0.0.1/admin")
 
 
 @each(
