@@ -65,7 +65,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
                 logger.warning("%s", found[0])
     await checkpoints.leave(str(reason), report, texts)
     if report and not (report.pages.judged or report.unread):
-        lines.append("No page was met, so no report is written: what failed is said above")
+        lines.append("No page that gave items was met, so no report is written")
     elif report and folder:
         with step("the report"):
             path = write_json(report, folder)
