@@ -54,6 +54,11 @@ class Crawl:
         }
 
     @property
+    def fetched(self) -> list[str]:
+        """The URLs of the pages that were fetched, in their order."""
+        return [one.args["request"].url for one in self.log if one.msg.startswith("Crawled (")]
+
+    @property
     def table(self) -> str:
         """The report in the log."""
         [table] = [text for text in self.messages(logging.INFO) if text.startswith("Dedup report:")]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from cases import each
@@ -26,37 +25,29 @@ def parse(self: Any, response: Any) -> Iterator[Any]:
 
 
 def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
-    """The pages that were visited, and the crawl; ``/b`` is asked for on another host.
+    """The pages that were fetched, and the crawl; ``/b`` is asked for on another host.
 
-    A page that is known by a number is named with its host: ``a/1``, ``b/1``.
+    They are named with their hosts: ``a/1``, ``b/1``.
     """
-    callback = options.pop("parse", parse)
-    visited: list[str] = []
-
-    def visit(self: Any, response: Any) -> Iterator[Any]:
-        name = urlsplit(response.url).path[1:]
-        host = "a" if response.url.startswith(self.root) else "b"
-        visited.append(f"{host}/{name}" if name.isdigit() else name)
-        return callback(self, response)
-
     with served(site) as url, served(site) as mirror:
         urls = [(mirror if path == "/b" else url) + path for path in starts]
-        options = {"parse": visit, "root": url, "start_urls": urls, **options}
+        options = {"parse": parse, "start_urls": urls, **options}
         result = crawl_paths("", DEDUP_FOLLOW_DUPLICATES=False, **options)
-    return sorted(visited), result
+    names = (one.replace(url, "a").replace(mirror, "b") for one in result.fetched)
+    return sorted(names), result
 
 
 def test_the_links_of_a_copy_are_held_back():
-    visited, result = run("/a", "/b")
-    assert visited == ["a", "a/1", "a/2", "b"]
+    fetched, result = run("/a", "/b")
+    assert fetched == ["a/1", "a/2", "a/a", "b/b"]
     assert result.dedup_stats["links_held_back"] == 2
 
 
 def test_a_list_whose_pages_have_one_text_is_read_to_its_end():
     paths = [f"/list?page={number}" for number in range(1, 7)]
     site = {path: page(article(1), *paths[n : n + 1]) for n, path in enumerate(paths, 1)}
-    visited, result = run(paths[0], site=site)
-    assert len(visited) == 6
+    fetched, result = run(paths[0], site=site)
+    assert len(fetched) == 6
     assert "links_held_back" not in result.dedup_stats
 
 
@@ -83,8 +74,8 @@ def test_a_link_to_another_host_is_not_taken_for_one_to_the_own_host():
             other = self.start_urls[0].replace("/a", "/1")
             yield Request(other, self.parse, dont_filter=True)
 
-    visited, result = run("/a", "/b", parse=parse)
-    assert visited == ["a", "a/1", "a/1", "b", "b/2"]
+    fetched, result = run("/a", "/b", parse=parse)
+    assert fetched == ["a/1", "a/1", "a/a", "b/2", "b/b"]
     assert "links_held_back" not in result.dedup_stats
 
 
@@ -122,8 +113,8 @@ def test_a_link_that_hands_on_something_or_leads_to_another_callback_is_followed
 
 def test_the_links_of_all_pages_are_followed_where_there_are_too_many(monkeypatch: Any):
     monkeypatch.setattr("dedup.scrapy_plugin.links._MOST_LINKS", 0)
-    visited, result = run("/a", "/b")
-    assert {"b/1", "b/2"} <= set(visited)
+    fetched, result = run("/a", "/b")
+    assert {"b/1", "b/2"} <= set(fetched)
     assert "links_held_back" not in result.dedup_stats
 
 
@@ -141,6 +132,6 @@ def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_rais
         if is_first:
             raise ValueError(moment)
 
-    visited, result = run("/a", "/b", parse=breaking, SPIDER_MIDDLEWARES=handling)
-    assert {"b/1", "b/2"} <= set(visited)
+    fetched, result = run("/a", "/b", parse=breaking, SPIDER_MIDDLEWARES=handling)
+    assert {"b/1", "b/2"} <= set(fetched)
     assert "links_held_back" not in result.dedup_stats

@@ -27,35 +27,24 @@ def follow(self: Any, response: Any) -> Iterator[Any]:
     yield from response.follow_all(css="a")
 
 
-def visiting(parse: Any = follow) -> tuple[list[str], Any]:
-    """The paths of the pages that come to a callback, in their order, and the callback."""
-    visited: list[str] = []
-
-    def visit(self: Any, response: Any) -> Iterator[Any]:
-        visited.append(path_of(response.url))
-        return parse(self, response)
-
-    return visited, visit
-
-
-def run(site: Any = SITE, parse: Any = follow, **options: Any) -> tuple[list[str], Any]:
-    """The paths in the order in which they were visited, and the crawl."""
-    visited, visit = visiting(parse)
-    return visited, crawl_site(site, "/", parse=visit, **{"DEDUP_PREFER": CRITERIA, **options})
+def run(site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
+    """The paths in the order in which they were fetched, and the crawl."""
+    result = crawl_site(site, "/", **{"parse": follow, "DEDUP_PREFER": CRITERIA, **options})
+    return list(map(path_of, result.fetched)), result
 
 
 def test_the_best_copy_of_each_page_is_kept():
-    visited, result = run()
+    fetched, result = run()
     assert result.stored == ["/", "/latest/2", "/latest/1", "/latest/0"]
-    assert [path.split("/")[1] for path in visited[1::3]] == BEST_FIRST
+    assert [path.split("/")[1] for path in fetched[1::3]] == BEST_FIRST
     assert result.messages() == []
     assert "log_count/ERROR" not in result.stats
 
 
 def test_a_layer_that_is_off_orders_judges_and_remembers_nothing_but_fills_fields(tmp_path: Any):
     ledger, fields = tmp_path / "pages.sqlite", {"text": "text"}
-    visited, result = run(DEDUP_ENABLED="0", DEDUP_FIELDS=fields, DEDUP_INDEX=ledger)
-    assert visited == result.stored == IN_SCRAPYS_ORDER
+    fetched, result = run(DEDUP_ENABLED="0", DEDUP_FIELDS=fields, DEDUP_INDEX=ledger)
+    assert fetched == result.stored == IN_SCRAPYS_ORDER
     assert result.dedup_stats["skipped/switched_off"] == 16
     assert "new" not in result.dedup_stats
     assert result.messages() == []
@@ -72,8 +61,8 @@ def test_priorities_of_the_spider_decide_first():
             for path, priority in priorities.items():
                 yield Request(self.root + path, priority=priority)
 
-    visited, _ = run(parse=parse)
-    assert visited == ["/", "/v1.0/1", "/dev/0", "/latest/0", "/v1.9/0", "/latest/1"]
+    fetched, _ = run(parse=parse)
+    assert fetched == ["/", "/v1.0/1", "/dev/0", "/latest/0", "/v1.9/0", "/latest/1"]
 
 
 @pytest.mark.slow
@@ -84,13 +73,14 @@ def test_a_job_goes_on_in_the_same_order(tmp_path: Any):
         "CLOSESPIDER_PAGECOUNT": 6,
         "DEDUP_PREFER": CRITERIA,
     }
-    visited, visit = visiting()
+    linked: list[str] = []
     with served(SITE) as url:
         for _ in range(20):
-            result = crawl_paths(url, "/", parse=visit, **options)
+            result = crawl_paths(url, "/", parse=follow, **options)
+            # Where each run starts anew.
+            linked += [path for path in map(path_of, result.fetched) if path != "/"]
             if result.stats["finish_reason"] == "finished":
                 break
-    linked = [path for path in visited if path != "/"]  # where each run starts anew
     assert len(linked) == 15
     assert [path.split("/")[1] for path in linked[::3]] == BEST_FIRST
     assert "log_count/ERROR" not in result.stats
@@ -112,8 +102,8 @@ def test_a_site_cannot_have_any_number_of_queues(tmp_path: Any, monkeypatch: pyt
 
     monkeypatch.setattr(ScrapyPriorityQueue, "push", counting_push)
     site = {**dict.fromkeys(paths, page("One of them")), "/": page("All of them", *paths)}
-    visited, _ = run(site, parse, JOBDIR=str(tmp_path / "job"), keep_log=False)
-    assert sorted(visited) == sorted(["/", *paths])
+    fetched, _ = run(site, parse=parse, JOBDIR=str(tmp_path / "job"))
+    assert sorted(fetched) == sorted(["/", *paths])
     # One more for those of each priority that find no other.
     assert 200 < most <= 257
 
@@ -122,8 +112,8 @@ def test_a_criterion_that_fails_is_told_of_and_loses_no_page():
     def failing(copy: Any) -> int:
         raise RuntimeError("no idea")
 
-    visited, result = run(DEDUP_PREFER=[failing])
-    assert len(visited) == 16
+    fetched, result = run(DEDUP_PREFER=[failing])
+    assert len(fetched) == 16
     # Of each request, and of each duplicate.
     assert result.dedup_stats["errors"] == 16 + len(result.dropped)
     [message] = result.messages()
@@ -131,16 +121,16 @@ def test_a_criterion_that_fails_is_told_of_and_loses_no_page():
 
 
 def test_a_queue_of_the_project_stays_and_the_log_says_so():
-    visited, result = run(SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue")
+    fetched, result = run(SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue")
     assert result.messages() == [
         "SCHEDULER_PRIORITY_QUEUE lacks dedup.scrapy_plugin.PreferenceQueue"
     ]
-    assert visited == IN_SCRAPYS_ORDER
+    assert fetched == IN_SCRAPYS_ORDER
 
 
 def test_the_queue_can_be_set_by_hand():
     addon = "dedup.scrapy_plugin."
-    visited, result = run(
+    fetched, result = run(
         ADDONS={},
         EXTENSIONS={f"{addon}Extension": 500},
         SPIDER_MIDDLEWARES={
@@ -151,5 +141,5 @@ def test_the_queue_can_be_set_by_hand():
         DOWNLOADER_MIDDLEWARES={f"{addon}DownloaderMiddleware": 10},
         SCHEDULER_PRIORITY_QUEUE=f"{addon}PreferenceQueue",
     )
-    assert visited[1:4] == ["/latest/2", "/latest/1", "/latest/0"]
+    assert fetched[1:4] == ["/latest/2", "/latest/1", "/latest/0"]
     assert result.messages() == []

@@ -46,11 +46,6 @@ def numbers(result: Crawl) -> list[tuple[str, Any]]:
     return [(path_of(item["url"]), item["sku"]) for item in result.items]
 
 
-def twice_each(values: Any) -> dict[str, Any]:
-    """The numbers of pages of which two have each of *values*."""
-    return {f"/{n}{name}": value for n, value in enumerate(values) for name in "ab"}
-
-
 def test_products_of_one_text_are_kept_by_their_number():
     pages = {"/a": LAMP, "/b": LAMP, "/near": page(edited(TEXT)), "/a?again": LAMP}
     skus = {"/a": "A-1", "/b": "A-2", "/near": "A-3", "/a?again": "A-1"}
@@ -62,7 +57,8 @@ def test_products_of_one_text_are_kept_by_their_number():
 
 
 def test_an_item_without_a_value_is_kept_and_counted_and_has_its_text():
-    skus = twice_each([MISSING, None, "", "  ", [], [None, ""], {}])
+    values = [MISSING, None, "", "  ", [], [None, ""], {}]
+    skus = {f"/{n}{name}": value for n, value in enumerate(values) for name in "ab"}
     result = run(skus, DEDUP_SCOPE="field:sku", DEDUP_FIELDS={"text": "text"})
     assert result.stored == list(skus)
     assert all(TEXT[:80] in item["text"] for item in result.items)
@@ -173,11 +169,9 @@ def test_an_item_that_nobody_recognises_does_not_stand_for_another_of_its_page(t
 
 def test_links_are_held_back_within_a_language():
     def parse(self: Any, response: Any) -> Any:
-        visited.append(response.url)
         if "link" not in response.url:
             yield response.follow("/link", self.parse)
 
-    visited: list[str] = []
     pages = {
         "/en": in_language(TEXT, "en"),
         "/de": in_language(TEXT, "de"),
@@ -186,7 +180,7 @@ def test_links_are_held_back_within_a_language():
     with served(pages) as a, served(pages) as b, served(pages) as c:
         spider = spider_over(f"{a}/en", f"{b}/de", f"{c}/en", parse=parse)
         result = crawl(spider, DEDUP_SCOPE="language", DEDUP_FOLLOW_DUPLICATES=False)
-    assert [url for url in visited if "link" in url] == [f"{a}/link", f"{b}/link"]
+    assert [url for url in result.fetched if "link" in url] == [f"{a}/link", f"{b}/link"]
     assert result.stats["dedup/links_held_back"] == 1
 
 
