@@ -108,7 +108,7 @@ def _no_valley(report: Report) -> Finding | None:
     estimate = round(scale * beyond)
     if min(below, beyond) < _FEW or 4 * min(below, estimate) < max(below, estimate):
         return None
-    setting = 'DEDUP_ACTION = "mark"'
+    setting = "" if report.settings.get("DEDUP_ACTION") == "mark" else 'DEDUP_ACTION = "mark"'
     return Finding("no_valley", (f"{threshold:g}", below, estimate), setting, "near-misses")
 
 
@@ -134,13 +134,16 @@ def _chosen_method(report: Report) -> dict[str, Any]:
 
 
 def _url_parts(report: Report) -> Finding | None:
-    advice = report.url_advice
-    if advice is None or not advice.advice:
+    if report.url_advice is None:
         return None
+    parts, setting = report.url_advice.advice, ""
     # It learns nothing of folders and hosts.
-    can_learn = any(item.kind not in ("value", "host") for item in advice.advice)
-    setting = "DEDUP_SKIP_URLS = True" if can_learn else ""
-    return Finding("url_parts", (len(advice.advice),), setting, "advice")
+    others = [item for item in parts if item.kind in ("value", "host")]
+    if report.settings.get("DEDUP_SKIP_URLS"):
+        parts = others
+    elif len(others) < len(parts):
+        setting = "DEDUP_SKIP_URLS = True"
+    return Finding("url_parts", (len(parts),), setting, "advice") if parts else None
 
 
 def _waiting(report: Report) -> Finding | None:

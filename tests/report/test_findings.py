@@ -130,7 +130,11 @@ FOUND = {
         {"url_advice": url_advice(SHOP)},
         "DEDUP_SKIP_URLS = True",
         "advice",
-        [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
+        [
+            {"url_advice": url_advice(SHOP[:6])},
+            {"url_advice": None},
+            {"url_advice": url_advice(SHOP), "settings": {**SETTINGS, "DEDUP_SKIP_URLS": True}},
+        ],
     ),
     "cleaner": (
         {"preferred": 2},
@@ -189,10 +193,19 @@ def test_an_empty_crawl_has_no_findings():
     assert 'id="findings"' not in as_html(EMPTY, no_text, ())
 
 
-def test_of_folders_and_hosts_no_crawl_learns():
+@each("skips_urls", [False, True])
+def test_of_folders_and_hosts_no_crawl_learns(skips_urls):
     pages = [(f"http://{host}.example/{n}", n) for n in range(9) for host in "ab"]
-    [found] = findings(changed(EMPTY, url_advice=url_advice(pages)))
+    settings = {**SETTINGS, "DEDUP_SKIP_URLS": skips_urls}
+    [found] = findings(changed(EMPTY, url_advice=url_advice(pages), settings=settings))
     assert (found.name, found.setting) == ("url_parts", "")
+
+
+def test_marking_is_not_proposed_to_a_crawl_that_marks():
+    has, *_ = FOUND["no_valley"]
+    settings = {**has["settings"], "DEDUP_ACTION": "mark"}
+    [found] = findings(changed(EMPTY, **{**has, "settings": settings}))
+    assert (found.name, found.setting) == ("no_valley", "")
 
 
 def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_terminal():
