@@ -19,6 +19,7 @@ from dedup.page import Page, PageReader
 from dedup.plugins import load_method_class
 from dedup.rule import Kind, Rule, Verdict
 from dedup.stores import SqliteStore, finished
+from dedup.stores.identity import check_identity
 from dedup.stores.reader import LedgerReader
 
 _AT_ONCE = 1000
@@ -60,6 +61,7 @@ class Deduplicator:
         match are kept apart if what they show besides speaks against it. Raises ValueError.
         """
         self._method = load_method_class(method)(**arguments)
+        self._identity = {**self._method.identity, **_OF_TEXTS}
         rule = Rule(min_tokens) if evidence else Rule(min_tokens, demands=None)
         self._reader = PageReader(trafilatura, self._method)
         self._rule = rule
@@ -69,7 +71,7 @@ class Deduplicator:
         self._open()
 
     def _open(self) -> None:
-        self._store = SqliteStore(self._path, {**self._method.identity, **_OF_TEXTS})
+        self._store = SqliteStore(self._path, self._identity)
         self._detector = Detector(self._method, self._rule, store=self._store)
         finished(self._detector.load())
         finished(self._store.join("python"))
@@ -85,6 +87,8 @@ class Deduplicator:
         deduplicator = cls(method, **arguments)
         deduplicator._store.close()
         try:
+            with LedgerReader(path) as saved:  # the copy has a name that says nothing to anybody
+                check_identity(saved.name, saved.identity, deduplicator._identity, is_resumed=False)
             _copy(Path(path), deduplicator._path)
             deduplicator._open()
         except BaseException:

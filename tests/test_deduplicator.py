@@ -77,7 +77,7 @@ def test_a_file_of_another_method_and_what_is_no_ledger_are_refused(tmp_path: An
     path = tmp_path / "texts.sqlite"
     with Deduplicator() as texts:
         texts.save(path)
-    with pytest.raises(LedgerError, match="method"):
+    with pytest.raises(LedgerError, match=rf"^{path} was made with other settings: method"):
         Deduplicator.load(path, "minhash")
     (tmp_path / "none.sqlite").write_text("no ledger")
     with pytest.raises(LedgerError):
