@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from dedup.scopes import Scope
 from dedup.stores.reader import LedgerReader
 
 SECRET = "DEDUP_SECRET"
+# The colon of an import path is its own.
+_DATE = re.compile(r"(?<![\w.])newest:([^,]*)")
 _FIELDS = {
     "text": "the field or column with the main text (default: text)",
     "html": "the field or column with HTML, from which the main text is extracted",
@@ -70,13 +73,9 @@ def check_numbers(options: argparse.Namespace, **least: int) -> None:
 
 def method_of(value: str) -> Method:
     """Return the method that a *value* of --method describes."""
-    [method] = methods_of(choice_of(value))
+    [choice] = choices_of([value])
+    [method] = methods_of(choice)
     return method
-
-
-def choice_of(value: str) -> MethodChoice:
-    with _naming("--method"):
-        return MethodChoice.of(value)
 
 
 def choices_of(values: Sequence[str]) -> list[MethodChoice]:
@@ -84,9 +83,10 @@ def choices_of(values: Sequence[str]) -> list[MethodChoice]:
 
     Raises ValueError unless all see Chinese alike.
     """
-    choices = [choice_of(name) for name in (METHODS if values == ["all"] else values)]
-    if len({choice.simplifies_chinese for choice in choices}) > 1:
-        raise ValueError("--method: simplify_chinese must be equal for all methods")
+    with _naming("--method"):
+        choices = list(map(MethodChoice.of, METHODS if values == ["all"] else values))
+        if len({choice.simplifies_chinese for choice in choices}) > 1:
+            raise ValueError("must have one simplify_chinese for all")
     return choices
 
 
@@ -132,22 +132,14 @@ def scope_of(name: str | None) -> Scope | None:
 
 def preference_of(names: str) -> tuple[Preference, str | None]:
     """Return the preference that *names* stand for, and the field that ``newest:FIELD`` names."""
-    criteria, date = [], None
     with _naming("--keep"):
-        for name in names.split(","):
-            criterion, colon, field = name.strip().partition(":")
-            # The colon of an import path is its own.
-            criteria.append(name if "." in criterion else criterion)
-            if colon and criterion == "newest":
-                if date is not None:
-                    raise ValueError(f"newest is there twice, got {names!r}")
-                date = field
-            elif colon and criterion in CRITERIA:
-                raise ValueError(f"{criterion} takes no field, got {name!r}")
-        preference = load_preference(CRITERIA, ",".join(criteria))
+        preference = load_preference(CRITERIA, _DATE.sub("newest", names))
         if not preference:
             raise ValueError(f"must name a criterion, one of {', '.join(CRITERIA)}")
-        return preference, date
+        fields = _DATE.findall(names)
+        if len(fields) > 1:
+            raise ValueError(f"newest is there twice, got {names!r}")
+        return preference, fields[0] if fields else None
 
 
 @contextmanager

@@ -69,32 +69,24 @@ def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Ite
 
 
 def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    records = figures["records"]
-
-    def share(count: int) -> str:
-        return f"{count:,} ({count / records:.1%})"
-
-    a_second = records / max(figures["seconds"], 0.001)
-    yield "records", f"{records:,} ({a_second:,.0f} a second)"
-    if figures["from_sketches"]:
-        yield "  of these, from --sketches", share(figures["from_sketches"])
-    yield "  kept", share(figures["kept"])
-    for name, label in (
-        ("kept_empty", "    without text"),
-        ("kept_short", "    too short for near-duplicates"),
-        ("kept_unread", "    that could not be read"),
-        ("kept_without_scope", "    without a value for --scope"),
+    records, seconds = figures["records"], max(figures["seconds"], 0.001)
+    yield "records", f"{records:,} ({records / seconds:,.0f} a second)"
+    kept_by, weak = figures["kept_by_evidence"], figures["weak"]
+    for label, count, is_always_shown in (
+        ("  of these, from --sketches", figures["from_sketches"], False),
+        ("  kept", figures["kept"], True),
+        ("    without text", figures["kept_empty"], False),
+        ("    too short for near-duplicates", figures["kept_short"], False),
+        ("    that could not be read", figures["kept_unread"], False),
+        ("    without a value for --scope", figures["kept_without_scope"], False),
+        *((f"    no duplicates: {name}", kept_by[name], True) for name in kept_by),
+        *((f"  of which too little was extracted: {name}", weak[name], True) for name in weak),
+        ("  exact duplicates", figures["exact_duplicates"], True),
+        ("  near-duplicates", figures["near_duplicates"], True),
+        ("  bad, left out", figures["bad"], False),
     ):
-        if figures[name]:
-            yield label, share(figures[name])
-    for objection, count in figures["kept_by_evidence"].items():
-        yield f"    no duplicates: {objection}", share(count)
-    for weakness, count in figures["weak"].items():
-        yield f"  of which too little was extracted: {weakness}", share(count)
-    yield "  exact duplicates", share(figures["exact_duplicates"])
-    yield "  near-duplicates", share(figures["near_duplicates"])
-    if figures["bad"]:
-        yield "  bad, left out", share(figures["bad"])
+        if count or is_always_shown:
+            yield label, f"{count:,} ({count / records:.1%})"
     if figures["evidence"] != "off" and not figures["with_evidence"]:
         yield "evidence (--evidence)", "none: no record is a page of HTML"
     yield "kept records that others repeat", f"{figures['clusters']:,}"

@@ -84,6 +84,10 @@ WRONG = [
         ["evaluate", "news", "--method", '{"name": "simhash", "bits": 1}'],
         "--method simhash: bits must be from 32 to 384",
     ),
+    (
+        ["evaluate", "news", "--method", "exact", '{"name": "simhash", "simplify_chinese": true}'],
+        "--method must have one simplify_chinese for all",
+    ),
     (["evaluate", "news", "--extractor", "x"], "--extractor must be an import path or one"),
     (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
     ([*LEXICON, "nowhere"], "nowhere cannot be used (No such file or directory)"),

@@ -170,7 +170,9 @@ def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
     code, out, err = run(capsys, "scan", path, "-o", target, "--skip-bad")
     assert (code, err) == (0, "")
     assert target.read_bytes() == b'{"text": "one"}\n{"text": "three"}\n'
-    assert "bad, left out 2 (50.0%)" in " ".join(out.split())
+    assert "exact duplicates 0 (0.0%) near-duplicates 0 (0.0%) bad, left out 2 (50.0%)" in " ".join(
+        out.split()
+    )
     assert f"first bad record: {path}, record 2: not utf-8" in out
 
 
@@ -192,7 +194,9 @@ WRONG = [
     (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
     (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs a field: newest:FIE"),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "--keep first takes no field, got 'first:"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "https, clean-url, newest-versi"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "own.newest:f"], "got 'own.newest:f': No module named"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest:a,newest:b"], "--keep newest is there twice"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", ","], "--keep must name a criterion, one of first, "),
     (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
     (["a.jsonl", "-o", "n.jsonl", "--sketches", "n.jsonl"], "n.jsonl is given for two outputs"),
