@@ -25,6 +25,18 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
+def shown(capsys, *arguments):
+    """What a command prints that goes well, and says nothing else."""
+    code, out, err = run(capsys, *arguments)
+    assert (code, err) == (0, "")
+    return out
+
+
+def json_of(capsys, *arguments):
+    """What it prints with --json."""
+    return json.loads(shown(capsys, *arguments, "--json"))
+
+
 def refused(capsys, *arguments):
     """What the command says that does nothing, in one line after its name."""
     code, out, err = run(capsys, *arguments)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 from cases import each
-from commands import refused, run, run_into
+from commands import json_of, refused, run, run_into, shown
 from labelled import WORDS, write
 from scrapy.settings import Settings
 from texts import ENGLISH, article, edited, page
@@ -24,9 +24,7 @@ def collection(tmp_path):
 
 
 def test_a_collection_is_scored_by_the_default_method(collection, capsys):
-    code, out, err = run(capsys, "evaluate", collection)
-    header, row = out.splitlines()
-    assert (code, err) == (0, "")
+    header, row = shown(capsys, "evaluate", collection).splitlines()
     columns = ["collection", "method", "found", "/", "to", "find", "precision", "recall", "F1"]
     assert header.split()[:9] == columns
     assert row.split()[:8] == ["news", "simhash", "1", "/", "3", "1.000", "0.333", "0.500"]
@@ -36,10 +34,8 @@ def test_pages_are_short_to_every_command_as_they_are_in_a_crawl():
     assert DedupSettings.from_settings(Settings()).min_tokens == SHORT
 
 
-def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):
-    code, out, _ = run(capsys, "evaluate", collection, "--method", "all", "--json")
-    figures = json.loads(out)
-    assert code == 0
+def test_all_methods_are_compared_and_the_figures_are_written(collection, capsys):
+    figures = json_of(capsys, "evaluate", collection, "--method", "all")
     assert [row["method"] for row in figures] == list(METHODS)
     by_method = {row["method"]: row for row in figures}
     assert by_method["exact"]["recall"] == 1 / 3
@@ -52,14 +48,13 @@ def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypat
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    code, out, _ = run(capsys, "evaluate", collection, "--method", "own_method.Own", "--sweep")
-    assert (code, out.splitlines()[1].split()[:3]) == (0, ["news", "own", "0"])
+    out = shown(capsys, "evaluate", collection, "--method", "own_method.Own", "--sweep")
+    assert out.splitlines()[1].split()[:3] == ["news", "own", "0"]
 
 
 def test_thresholds_are_swept_and_shown_by_the_parameter_that_is(collection, capsys):
     methods = "simhash", "shingling", "keywords"
-    code, out, _ = run(capsys, "evaluate", collection, "--method", *methods, "--sweep")
-    assert code == 0
+    out = shown(capsys, "evaluate", collection, "--method", *methods, "--sweep")
     rows = [line.split()[1:3] for line in out.splitlines()[1:]]
     assert rows[:17] == [["simhash", str(distance)] for distance in range(17)]
     assert rows[17][0] == "shingling"
@@ -67,9 +62,9 @@ def test_thresholds_are_swept_and_shown_by_the_parameter_that_is(collection, cap
 
 
 def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
-    _, out, _ = run(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
+    out = shown(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
     assert "missed pair of exact in news: a | edited" in out
-    assert "pair" not in run(capsys, "evaluate", collection, "--method", "exact")[1]
+    assert "pair" not in shown(capsys, "evaluate", collection, "--method", "exact")
     assert "word29 [-word30-] {+changed+} word31" in out.replace("\n", " ")
     assert "again | edited" not in out
 
@@ -140,8 +135,7 @@ def test_an_extractor_is_an_import_path_or_one_that_is_installed(
     (tmp_path / "page.html").write_text("<!doctype html><html><body><p>One page</body></html>")
     monkeypatch.chdir(tmp_path)
     arguments = ("--extractor", "own_extractor.extract")
-    code, out, _ = run(capsys, "explain", "page.html", "page.html", *arguments)
-    assert (code, "its own text" in out) == (0, True)
+    assert "its own text" in shown(capsys, "explain", "page.html", "page.html", *arguments)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     message = "--extractor 'resiliparse' needs: pip install 'scrapy-dedup[resiliparse]'"
     assert refused(capsys, "evaluate", collection, "--extractor", "resiliparse") == message
@@ -157,25 +151,14 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, cap
 def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
     (tmp_path / "more.txt").write_text(ENGLISH)
     path = tmp_path / "my.lexicon"
-    code, out, _ = run(
-        capsys,
-        "evaluate",
-        "--lexicon",
-        collection / "docs.jsonl",
-        tmp_path / "more.txt",
-        "-o",
-        path,
-    )
+    texts = collection / "docs.jsonl", tmp_path / "more.txt"
+    out = shown(capsys, "evaluate", "--lexicon", *texts, "-o", path)
     lexicon = load_lexicon(str(path))
-    assert code == 0
     # The 60 words of three of the five pages; no other word is in two documents.
     assert out == f"{path}: 60 words of 6 documents, digest {lexicon.digest}\n"
     assert (lexicon.frequencies["word1"], lexicon.frequencies.get("ferry")) == (3, None)
-    code, out, _ = run(
-        capsys, "evaluate", collection, "--method",
-        json.dumps({"name": "i-match", "lexicon": str(path)}),
-    )  # fmt: skip
-    assert (code, out.split()[-12]) == (0, "i-match")
+    method = json.dumps({"name": "i-match", "lexicon": str(path)})
+    assert shown(capsys, "evaluate", collection, "--method", method).split()[-12] == "i-match"
 
 
 def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(tmp_path, capsys):
@@ -185,20 +168,16 @@ def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(tmp_p
     (tmp_path / "page.txt").write_text("three here", "utf-8-sig")
     inputs, path = [tmp_path / "items.NDJSON", tmp_path / "page.txt"], tmp_path / "lexicon"
     arguments = ("evaluate", "--lexicon", *inputs, "-o", path, "--text-field", "body")
-    code, out, _ = run(capsys, *arguments)
-    assert (code, out.partition(": ")[2][:25]) == (0, "2 words of 3 documents, d")
+    out = shown(capsys, *arguments)
+    assert out.partition(": ")[2][:25] == "2 words of 3 documents, d"
     assert "2 documents were skipped, without text (JSON lines: in the field 'body')" in out
     assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2}
 
 
 def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
     pages = {"[bold]a\x1b[2J": WORDS, "b\ud800": f"{WORDS} \x1b]0;title\x07"}
-    labels = [("[bold]a\x1b[2J", "b\ud800", "dup")]
-    folder = tmp_path / "[red]y[\x1b[2J"
-    write(folder, pages, [])
-    (folder / "pairs.tsv").write_text("id1\tid2\tlabel\n")
-    code, out, _ = run(capsys, "evaluate", folder, "--method", "verified", "--errors", 1)
-    assert (code, labels[0][2]) == (0, "dup")
+    folder = write(tmp_path / "[red]y[\x1b[2J", pages, [])
+    out = shown(capsys, "evaluate", folder, "--method", "verified", "--errors", 1)
     assert "[red]y[" in out
     assert "[bold]a" in out
     assert "\x1b" not in out
@@ -272,15 +251,8 @@ def test_command_lines_that_no_command_gets_are_answered(capsys, arguments, code
     assert "restore" in run(capsys)[1]
 
 
-def json_of(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--json")
-    assert (code, err) == (0, "")
-    return json.loads(out)
-
-
 def test_methods_are_listed_with_their_arguments(capsys):
-    code, out, err = run(capsys, "methods")
-    assert (code, err) == (0, "")
+    out = shown(capsys, "methods")
     assert [line.split()[0] for line in out.splitlines() if line[0] != " "][1:] == list(METHODS)
     assert json_of(capsys, "methods")["simhash"]["max_distance"] == 3
 
@@ -311,8 +283,7 @@ def completed(script, *lines):
 
 def test_a_shell_completes_commands_options_and_choices(capsys):
     pytest.importorskip("shtab")
-    code, script, err = run(capsys, "--print-completion", "bash")
-    assert (code, err) == (0, "")
+    script = shown(capsys, "--print-completion", "bash")
     lines = ["dedup res", "dedup scan --evi", "dedup scan --evidence of"]
     assert completed(script, *lines) == ["restore", "--evidence", "off"]
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from commands import refused, run
+from commands import refused, shown
 from texts import CHINESE, article, edited, page
 from web import served
 
@@ -38,12 +38,7 @@ def pages(tmp_path, monkeypatch):
 def explain(pages, capsys):
     """The lines that the command prints."""
 
-    def lines_of(*arguments):
-        code, out, err = run(capsys, "explain", *arguments)
-        assert (code, err) == (0, "")
-        return out.splitlines()
-
-    return lines_of
+    return lambda *arguments: shown(capsys, "explain", *arguments).splitlines()
 
 
 def section(lines, title):

@@ -1,6 +1,5 @@
 """The commands that look at the ledger of real crawls."""
 
-import json
 import re
 import shutil
 import sqlite3
@@ -8,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from cases import each
-from commands import TOWN, refused, run
+from commands import TOWN, json_of, refused, run, shown
 from crawls import crawl_site, known_site
 from texts import article, edited, page, replaced
 
@@ -39,8 +38,7 @@ def test_a_report_is_made_of_all_crawls_together_by_what_their_ledger_knows(town
     earlier = "UPDATE crawls SET started = 1600000000 WHERE id = 1"
     ledger, path = copied(town, tmp_path / "pages.sqlite", earlier), tmp_path / "report.html"
     # Two new ones and two copies; then a change, and /d, which is new.
-    told = (0, f"{path}: 6 pages, 2 groups\n", "")
-    assert run(capsys, "report", ledger, "-o", path) == told
+    assert shown(capsys, "report", ledger, "-o", path) == f"{path}: 6 pages, 2 groups\n"
     html = path.read_text()
     for known in (
         "Duplicates in the ledger (2 crawls)",
@@ -61,9 +59,9 @@ def test_a_report_is_made_of_all_crawls_together_by_what_their_ledger_knows(town
 def test_a_ledger_may_be_named_as_in_dedup_index(town, capsys):
     ledger, url = town
     named = f"sqlite:///{ledger}?share=1&commit=passed"
-    assert run(capsys, "report", named) == run(capsys, "report", ledger)
-    code, out, _ = run(capsys, "explain", f"{url}/a", "--ledger", named)
-    assert (code, "It was stored in crawl 1" in out) == (0, True)
+    assert shown(capsys, "report", named) == shown(capsys, "report", ledger)
+    out = shown(capsys, "explain", f"{url}/a", "--ledger", named)
+    assert "It was stored in crawl 1" in out
     with pytest.raises(SystemExit, match="2"):
         run(capsys, "report", "sqlite://pages.sqlite")
     assert "must be such as sqlite:///pages.sqlite?share=1" in capsys.readouterr().err
@@ -83,8 +81,7 @@ def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itsel
         assert len(everything) == 2
         [last] = reader.matches()
         assert (last.duplicate, last.crawl) == (f"{site.url}/b", 2)
-    code, out, _ = run(capsys, "report", site.ledger, "-o", path)
-    assert code == 0
+    out = shown(capsys, "report", site.ledger, "-o", path)
     assert out.endswith(": 4 pages, 1 group\n")
     pairs = re.findall(r'<div class="urls"><div>(.*?)</div><div>(.*?)</div>', path.read_text())
     assert all(one != other for one, other in pairs)
@@ -96,11 +93,11 @@ def test_crawls_that_shared_a_ledger_are_reported_together(town, tmp_path, capsy
     copied(town, ledger, "UPDATE crawls SET run = 1")
     for crawl_number in 1, 2:
         how = ("report", ledger, "-o", path, "--crawl", crawl_number)
-        assert run(capsys, *how) == (0, f"{path}: 6 pages, 2 groups\n", "")
+        assert shown(capsys, *how) == f"{path}: 6 pages, 2 groups\n"
         path.unlink()
-    run(capsys, "report", ledger, "-o", path)
+    shown(capsys, "report", ledger, "-o", path)
     assert re.search(r"Duplicates in the ledger \(1 crawls?\)", path.read_text())
-    _, out, _ = run(capsys, "report", ledger)
+    out = shown(capsys, "report", ledger)
     assert re.search(r"^crawl +run +spider", out, re.MULTILINE)
     assert re.findall(r"^(\d) +(\d) +test ", out, re.MULTILINE) == [("1", "1"), ("2", "1")]
 
@@ -115,8 +112,7 @@ def test_crawls_that_shared_a_ledger_are_reported_together(town, tmp_path, capsy
 )
 def test_ledgers_of_other_times_have_a_report_too(town, tmp_path, capsys, change, looked_at):
     ledger, html = copied(town, tmp_path / "pages.sqlite", change), tmp_path / "r.html"
-    code, out, err = run(capsys, "report", ledger, "-o", html)
-    assert (code, out, err) == (0, f"{html}: 6 pages, 2 groups\n", "")
+    assert shown(capsys, "report", ledger, "-o", html) == f"{html}: 6 pages, 2 groups\n"
     assert f"Kept pages looked at: {looked_at}." in html.read_text()
     assert "<dd>-" not in html.read_text()
 
@@ -124,7 +120,7 @@ def test_ledgers_of_other_times_have_a_report_too(town, tmp_path, capsys, change
 def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
     ledger, url = town
     path = tmp_path / "report.html"
-    assert run(capsys, "report", ledger, "-o", path, "--crawl", 2)[0] == 0
+    shown(capsys, "report", ledger, "-o", path, "--crawl", 2)
     html = path.read_text()
     with LedgerReader(ledger) as reader:
         report = reader.crawls()[1].report
@@ -161,18 +157,16 @@ def test_a_damaged_ledger_gives_no_report(town, tmp_path, capsys, monkeypatch, d
 def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
     change = "UPDATE crawls SET report = NULL, finished = NULL WHERE id = 2"
     killed = copied(town, tmp_path / "killed.sqlite", change)
-    code, out, _ = run(capsys, "report", killed, "-o", tmp_path / "r.html", "--crawl", 2)
-    assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 group\n")
+    out = shown(capsys, "report", killed, "-o", tmp_path / "r.html", "--crawl", 2)
+    assert out == f"{tmp_path / 'r.html'}: 3 pages, 1 group\n"
 
 
 def test_two_pages_of_a_ledger_are_explained_and_its_texts_can_be_judged(town, tmp_path, capsys):
     ledger, url = town
     pairs = tmp_path / "pairs.tsv"
-    assert run(capsys, "evaluate", ledger, "--sample", 60, "-o", pairs)[0] == 0
+    shown(capsys, "evaluate", ledger, "--sample", 60, "-o", pairs)
     assert f"{url}/b" in pairs.read_text()
-    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", "--json")
-    explained = json.loads(out)
-    assert code == 0
+    explained = json_of(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b")
     assert explained["a"]["title"] == "The first"
     by_method = {judgement["method"]: judgement for judgement in explained["judgements"]}
     assert by_method["simhash"]["verdict"] == "near-duplicate"
@@ -208,8 +202,8 @@ def test_of_long_pages_the_beginnings_are_explained(tmp_path, capsys):
         f"Of {name}, the ledger has the first 40,000 characters: all figures are of these."
         for name in "AB"
     ]
-    assert run(capsys, *asked)[1].splitlines()[1:3] == notes
-    explained = json.loads(run(capsys, *asked, "--json")[1])
+    assert shown(capsys, *asked).splitlines()[1:3] == notes
+    explained = json_of(capsys, *asked)
     assert (explained["notes"], explained["a"]["characters"]) == (notes, 40_000)
 
 
@@ -224,8 +218,7 @@ def test_a_title_that_all_pages_of_a_host_have_counts_as_little_as_in_the_crawl(
     result = crawl_site(pages, DEDUP_INDEX=ledger)
     assert result.stats["dedup/objections/other_title"] == 1
     asked = f"{result.url}/1", f"{result.url}/copy"
-    code, out, _ = run(capsys, "explain", "--ledger", ledger, *asked)
-    assert code == 0
+    out = shown(capsys, "explain", "--ledger", ledger, *asked)
     assert "simhash: kept (other title)" in out
 
 
@@ -237,14 +230,14 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
     with known_site(site, tmp_path) as known:
         a, b = known.url + "/a", known.url + "/b"
         result = known.crawl(DEDUP_PREFER=prefer)
-        fetched = run(capsys, "explain", a, b)[1].splitlines()
-        swapped = run(capsys, "explain", b, a)[1].splitlines()
-        explained = json.loads(run(capsys, "explain", a, b, "--json")[1])
+        fetched = shown(capsys, "explain", a, b).splitlines()
+        swapped = shown(capsys, "explain", b, a).splitlines()
+        explained = json_of(capsys, "explain", a, b)
     assert [item["url"] for item in result.items] == ([a] if prefer else [a, b])
     assert fetched[0] == swapped[0] == "simhash: kept (other title), distance 2 of up to 3."
     assert fetched[4].split() == ["canonical", "–", a]
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
-    told = run(capsys, "explain", "--ledger", known.ledger, a, b)[1]
+    told = shown(capsys, "explain", "--ledger", known.ledger, a, b)
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")
 
 
@@ -257,6 +250,6 @@ def test_near_misses_of_a_ledger_are_sought_by_the_last_settings(
         for distance in (0, 1):
             settings = {"DEDUP_MAX_DISTANCE": distance, "DEDUP_MIN_TOKENS": min_tokens}
             site.crawl(DEDUP_SCOPE="host", **settings)
-    assert run(capsys, "report", site.ledger, "-o", html)[0] == 0
+    shown(capsys, "report", site.ledger, "-o", html)
     assert ('<span class="badge">2</span>' in html.read_text()) == found
     assert re.search(r"<code>DEDUP_MAX_DISTANCE</code></th><td [^>]*>1</td>", html.read_text())

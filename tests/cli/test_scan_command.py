@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from cases import each
 from collections_on_disk import NAMES, warc_page, write, write_warc
-from commands import Terminal, refused, run, run_into, scanned
+from commands import Terminal, json_of, refused, run_into, scanned, shown
 from texts import article, edited, page
 
 from dedup.records import Fields, RecordError, format_of
@@ -29,13 +29,12 @@ def pages(tmp_path):
 
 
 def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsys):
-    code, out, err = run(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")
+    out = shown(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")
     lines = pages.read_bytes().splitlines()
-    assert (code, err) == (0, "")
     assert (tmp_path / "unique.jsonl").read_bytes().splitlines() == [lines[n] for n in KEPT]
-    shown = [" ".join(line.split()) for line in out.splitlines()]
-    assert shown[0].startswith("records 6 (")
-    assert shown[1:8] == [
+    told = [" ".join(line.split()) for line in out.splitlines()]
+    assert told[0].startswith("records 6 (")
+    assert told[1:8] == [
         "kept 4 (66.7%)",
         "without text 1 (16.7%)",
         "too short for near-duplicates 1 (16.7%)",
@@ -44,25 +43,23 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
         "evidence (--evidence) none: no record is a page of HTML",
         "kept records that others repeat 2",
     ]
-    assert shown[8].startswith("read and written ")
-    assert shown[9:11] == [
+    assert told[8].startswith("read and written ")
+    assert told[9:11] == [
         "text of duplicates: 396 three-word sequences, 2.3 % of them nowhere stored",
         "9 of 198 of record 3, left out for record 1",
     ]
-    assert shown[11] == f"written: {tmp_path / 'unique.jsonl'}"
+    assert told[11] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     path, target = write(tmp_path / name, TEXTS), tmp_path / f"unique-{name}"
-    code, out, err = run(capsys, "scan", path, "-o", target, "--json", "--workers", 1)
-    assert (code, err) == (0, "")
+    counted = json_of(capsys, "scan", path, "-o", target, "--workers", 1)
     fields = Fields()
     before, after = (format_of([path])([path], fields) for path in (path, target))
     records = [before.parse(raw.data) for raw in before.raw_records()]
     assert [after.parse(raw.data) for raw in after.raw_records()] == [records[n] for n in KEPT]
-    counted = json.loads(out)
     assert counted.pop("seconds") > 0
     assert {path.name for path in tmp_path.iterdir()} == {name, target.name}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
@@ -90,12 +87,11 @@ def test_links_in_a_folder_are_left_out(tmp_path, capsys):
         (".hidden", more), ("p.png", tmp_path / "secret"), ("copy.txt", "texts/page0.txt"),
     ):  # fmt: skip
         (folder / name).symlink_to(target)
-    code, _, err = run(capsys, "scan", linked, "-o", tmp_path / "unique", "--workers", 1)
-    assert (code, err) == (0, "")
+    shown(capsys, "scan", linked, "-o", tmp_path / "unique", "--workers", 1)
     assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
     # That which is named may be one.
     (tmp_path / "current").symlink_to(linked)
-    assert run(capsys, "scan", tmp_path / "current", "-o", tmp_path / "same")[0] == 0
+    shown(capsys, "scan", tmp_path / "current", "-o", tmp_path / "same")
     assert contents(tmp_path / "same") == contents(tmp_path / "unique")
 
 
@@ -125,12 +121,12 @@ def test_an_archive_of_html_is_compared_by_main_texts_and_its_newest_by_its_own_
     archive = write_warc(tmp_path / "a.warc", [*old, *new])
     for keep, kept in (("first", old), ("newest", new)):
         output = tmp_path / f"{keep}.warc"
-        assert run(capsys, "scan", archive, "-o", output, "--keep", keep, "--workers", 1)[0] == 0
+        shown(capsys, "scan", archive, "-o", output, "--keep", keep, "--workers", 1)
         assert output.read_bytes() == b"".join(kept)
     folder = write(tmp_path / "a", [article(1), edited(article(1))])
     os.utime(folder / "texts" / "page1.txt", (2_000_000_000, 2_000_000_000))
     arguments = ("--keep", "newest", "--method", "verified")
-    assert run(capsys, "scan", folder, "-o", tmp_path / "b", *arguments)[0] == 0
+    shown(capsys, "scan", folder, "-o", tmp_path / "b", *arguments)
     assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
 
 
@@ -167,8 +163,7 @@ def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
     message = f"{path}, record 2: not utf-8 (invalid start byte at 10)"
     assert refused(capsys, "scan", path, "-o", target) == message
     assert not target.exists()
-    code, out, err = run(capsys, "scan", path, "-o", target, "--skip-bad")
-    assert (code, err) == (0, "")
+    out = shown(capsys, "scan", path, "-o", target, "--skip-bad")
     assert target.read_bytes() == b'{"text": "one"}\n{"text": "three"}\n'
     assert "exact duplicates 0 (0.0%) near-duplicates 0 (0.0%) bad, left out 2 (50.0%)" in " ".join(
         out.split()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cases import mixed
 from collections_on_disk import NAMES, write
-from commands import refused, run
+from commands import json_of, refused, run, shown
 from texts import article, edited
 
 from dedup.records import JsonLines
@@ -88,10 +88,10 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     path, sketches = write(tmp_path / name, TEXTS), tmp_path / "sketches"
     targets = [tmp_path / f"{number}-{name}" for number in range(2)]
     monkeypatch.setattr("dedup.scan.sketches_file._RECORDS_AT_ONCE", 4)
-    arguments = ("--sketches", sketches, "--workers", 1, "--keep", keep, "--json")
-    figures = [json.loads(run(capsys, "scan", path, "-o", targets[0], *arguments)[1])]
+    arguments = ("--sketches", sketches, "--workers", 1, "--keep", keep)
+    figures = [json_of(capsys, "scan", path, "-o", targets[0], *arguments)]
     monkeypatch.setattr("dedup.scan.record_stream.read_raws", None)
-    figures.append(json.loads(run(capsys, "scan", path, "-o", targets[1], *arguments)[1]))
+    figures.append(json_of(capsys, "scan", path, "-o", targets[1], *arguments))
     assert [of.pop("seconds") > 0 for of in figures] == [True, True]
     assert [of.pop("from_sketches") for of in figures] == [0, len(TEXTS)]
     assert figures[0] == figures[1]
@@ -110,18 +110,17 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
     ]
     path.write_text("\n".join([*lines, "{half"]))
     arguments = ["--skip-bad", "--sketches", sketches]
-    shown = []
+    told_twice = []
     for number in range(2):
         outputs = ["-o", tmp_path / f"{number}.jsonl", "--clusters", tmp_path / f"{number}"]
-        _, out, err = run(capsys, "scan", path, *outputs, *arguments)
-        assert err == ""
+        out = shown(capsys, "scan", path, *outputs, *arguments)
         lines = [" ".join(line.split()) for line in out.splitlines()]
-        assert ("of these, from --sketches 3 (100.0%)" in lines) == (len(shown) == 1)
+        assert ("of these, from --sketches 3 (100.0%)" in lines) == (number == 1)
         changing = "second", "sketches", "written:"
-        shown.append([line for line in lines if not any(word in line for word in changing)])
+        told_twice.append([line for line in lines if not any(word in line for word in changing)])
         monkeypatch.setattr(JsonLines, "parse", None)
-    assert shown[0] == shown[1]
-    assert any("first bad record" in line and "record 3: not JSON" in line for line in shown[0])
+    assert told_twice[0] == told_twice[1]
+    assert any("first bad record" in one and "record 3: not JSON" in one for one in told_twice[0])
     # Without --skip-bad, it stops there, as it would have.
     told = refused(capsys, "scan", path, "-o", tmp_path / "c.jsonl", "--sketches", sketches)
     assert "record 3: not JSON" in told
@@ -147,7 +146,7 @@ def scanned(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.jsonl", "more.jsonl"):
         write(tmp_path / name, TEXTS)
-    assert run(capsys, "scan", "a.jsonl", "-o", "b.jsonl", *SKETCHES)[0] == 0
+    shown(capsys, "scan", "a.jsonl", "-o", "b.jsonl", *SKETCHES)
     return tmp_path
 
 
@@ -166,25 +165,25 @@ def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
     options += ["--method", '{"name": "simhash", "max_distance": 0}']
     options += ["--clusters", "clusters", "--workers", "2", "--extractor", "resiliparse"]
     arguments = ["scan", "a.jsonl", "-o", "c.jsonl", *options]
-    assert run(capsys, *arguments, *SKETCHES)[0] == 0
+    shown(capsys, *arguments, *SKETCHES)
     assert len((scanned / "c.jsonl").read_bytes().splitlines()) == 5
 
 
 def test_inputs_that_changed_or_are_in_another_order_need_another_file(scanned, capsys):
     failed = partial(refused, capsys, "scan")
     both, asked = ("--sketches", "both", "-o"), ("-o", "e.jsonl", *SKETCHES)
-    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *both, "c.jsonl")[0] == 0
+    shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "c.jsonl")
     told = "is of another scan: the inputs changed since, are others, or in another order. Name"
     assert told in failed("more.jsonl", "a.jsonl", *both, "d.jsonl")
-    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *both, "d.jsonl")[0] == 0
+    shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "d.jsonl")
     with (scanned / "a.jsonl").open("a") as file:
         file.write('\n{"text": "one more"}\n')
     assert told in failed("a.jsonl", *asked)
     (scanned / "sketches").unlink()
-    assert run(capsys, "scan", "a.jsonl", *asked)[0] == 0
+    shown(capsys, "scan", "a.jsonl", *asked)
     assert count(scanned / "sketches") == 8
     folder, asked = write(scanned / "site", TEXTS), ("--sketches", "of-site", "-o")
-    assert run(capsys, "scan", folder, *asked, "unique")[0] == 0
+    shown(capsys, "scan", folder, *asked, "unique")
     (folder / "more.txt").write_text("more")
     assert told in failed(folder, *asked, "again")
 
@@ -258,6 +257,6 @@ def test_what_a_kill_tore_is_read_again(scanned, capsys, left):
     sketches = scanned / "sketches"
     whole = sketches.read_bytes()
     sketches.write_bytes(whole[:left])
-    assert run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", *SKETCHES)[0] == 0
+    shown(capsys, "scan", "a.jsonl", "-o", "c.jsonl", *SKETCHES)
     assert sketches.read_bytes() == whole
     assert (scanned / "c.jsonl").read_bytes() == (scanned / "b.jsonl").read_bytes()

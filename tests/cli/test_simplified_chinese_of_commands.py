@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from commands import run
+from commands import json_of, run, shown
 from crawls import known_site
 from labelled import write
 from texts import CHINESE, TRADITIONAL_CHINESE, page
@@ -27,7 +27,7 @@ def test_a_scan_keeps_one_of_both_as_it_is_and_goes_on_with_it_only(feed, tmp_pa
     output, *kept = tmp_path / "unique.jsonl", 1, 2
     sketches = ("--sketches", tmp_path / "sketches")
     for options in ((*WITH_IT, *sketches), ()):
-        assert run(capsys, "scan", feed, "-o", output, "--workers", 1, *options)[0] == 0
+        shown(capsys, "scan", feed, "-o", output, "--workers", 1, *options)
         assert output.read_text().splitlines() == feed.read_text().splitlines()[: kept.pop(0)]
         output.unlink()
     code, _, told = run(capsys, "scan", feed, "-o", output, *sketches)
@@ -41,10 +41,10 @@ def test_both_are_explained_and_methods_scored_as_a_crawl_would_see_them(tmp_pat
     for path in one, other:
         path.write_text(SITE[f"/{path.stem}"], "utf-8")
     for how, verdict, found in ((WITHOUT, "different", 0), (WITH_IT, "duplicate", 1)):
-        explained = run(capsys, "explain", one, other, "--json", *how)[1]
-        assert json.loads(explained)["judgement"]["verdict"] == verdict
-        scored = run(capsys, "evaluate", collection, "--json", *how)[1]
-        assert json.loads(scored)[0]["pairs_found"] == found
+        explained = json_of(capsys, "explain", one, other, *how)
+        assert explained["judgement"]["verdict"] == verdict
+        [scored] = json_of(capsys, "evaluate", collection, *how)
+        assert scored["pairs_found"] == found
 
 
 def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
@@ -55,12 +55,12 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
     with known_site(SITE, tmp_path) as site:
         site.crawl("/cn", DEDUP_FIELDS={"text": "text"}, FEEDS=feeds)
         for made, new, how in ((ledger, with_it, WITH_IT), (with_it, back, WITHOUT)):
-            code, out, _ = run(capsys, "ledger", made, "-o", new, *how, "--texts", feed)
-            assert (code, out) == (0, f"{new}: 1 page\n")
+            out = shown(capsys, "ledger", made, "-o", new, *how, "--texts", feed)
+            assert out == f"{new}: 1 page\n"
         assert site.crawl(DEDUP_INDEX=with_it, DEDUP_METHOD=SIMPLIFYING).stored == []
         assert site.crawl(DEDUP_INDEX=back).stored == ["/tw"]
-    assert "simplify_chinese=True" in run(capsys, "report", with_it)[1]
-    assert run(capsys, "report", with_it, "-o", tmp_path / "report.html")[0] == 0
+    assert "simplify_chinese=True" in shown(capsys, "report", with_it)
+    shown(capsys, "report", with_it, "-o", tmp_path / "report.html")
 
 
 def test_wrong_use_is_told(feed, tmp_path, capsys, monkeypatch):
