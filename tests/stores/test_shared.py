@@ -7,12 +7,13 @@ import memory_log
 import pytest
 from ledgers import page
 from memory_log import MemoryLog, Server, publish
+from test_log import counting
 
 from dedup.detector import Detector
 from dedup.earlier import Earlier
 from dedup.evidence import Objection
 from dedup.methods import SimHash
-from dedup.record import Claimed, Committed, Preferred
+from dedup.record import Preferred
 from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
@@ -97,17 +98,8 @@ def server():
 
 def committed(server):
     """The keys of the pages that count."""
-    pages = {}
-    for entry in map(server.entry, range(1, len(server.log) + 1)):
-        match entry.event:
-            case Claimed():
-                pages[entry.position] = entry.event
-            case Committed(_, _, replaces):
-                for old in replaces:
-                    pages.pop(old, None)
-    stored = {e.event.number for e in map(server.entry, range(1, len(server.log) + 1))
-              if isinstance(e.event, Committed)}  # fmt: skip
-    return sorted(claimed.record.key for number, claimed in pages.items() if number in stored)
+    stored, *_ = counting(server.entries(0))
+    return sorted(page.key for page, _ in stored.values())
 
 
 # Claims.
@@ -459,13 +451,6 @@ async def test_what_others_of_the_run_had_stored_before_a_process_joined_is_earl
     # Who was there is not told anew what it has followed.
     await always_on.follow()
     assert await kinds(always_on, *versions) == [Kind.REPEATED, Kind.REPEATED]
-
-
-async def test_what_others_of_the_run_store_after_a_process_has_joined_is_not_earlier(server):
-    one, two = await begun(server), await begun(server)
-    await one.keep(NEAR, "a")
-    await two.follow()
-    assert await kinds(two, (NEARER, "a"), (NEAR, "a")) == [Kind.REPEATED, Kind.REPEATED]
 
 
 async def test_a_crawl_that_is_started_again_at_once_stores_what_has_changed_since(server):

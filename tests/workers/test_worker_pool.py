@@ -60,8 +60,6 @@ def read(pool, text):
 @pytest.mark.parametrize(
     ("page", "outcome"),
     [
-        ("raise", "(error)"),
-        ("recurse", "(error)"),
         ("return-unpickled-with-error", "(crash)"),
         ("return-unpicklable", "(crash)"),
         ("exit", "(crash)"),
