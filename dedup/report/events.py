@@ -85,7 +85,7 @@ class PageEvents:
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
         self.has_past = False
-        """Whether there are pages that were stored before this crawl."""
+        """Whether there are pages that were stored before this crawl, or by others meanwhile."""
 
     @cached_property
     def _database(self) -> sqlite3.Connection:

@@ -192,7 +192,8 @@ class Extension:
         if self._is_read:
             return
         await read_store(self.detector, self._crawler)
-        self.summary.events.has_past = len(self.detector) > 0
+        is_shared = self.detector.store.is_shared
+        self.summary.events.has_past = is_shared or len(self.detector) > 0
         self._is_read = True
 
     def _end_early(self, reason: str) -> None:

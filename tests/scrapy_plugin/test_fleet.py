@@ -137,3 +137,18 @@ def test_what_a_killed_crawl_was_storing_is_stored_by_others_that_crawl_at_once(
     assert {(one["settings"]["DEDUP_INDEX"], one["ledger"]["path"]) for one in told} == {
         (shown, shown)
     }
+
+
+def test_text_that_another_crawl_stores_meanwhile_is_not_called_lost(tmp_path: Path, site: str):
+    fleet = Fleet(tmp_path, site, DEDUP_INDEX="sqlite:///pages.sqlite?share=1")
+    slow = fleet.start("two", "-s", "DOWNLOAD_DELAY=0.5")
+    wait_until(lambda: fleet.items("two.jsonl"))
+    fleet.crawl("one")
+    output = ended(slow)
+    assert fleet.contents() == ONCE
+    assert stat(output, "dedup/near_duplicates")
+    assert "'dedup/lost/share': 0.0," in output
+    # Of near-duplicates, it is not known.
+    assert stat(output, "dedup/lost/pages_of_earlier_crawls") == stat(
+        output, "dedup/near_duplicates"
+    )
