@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
 from w3lib.url import canonicalize_url
 
 from dedup.limits import LONGEST_URL, split_url
@@ -214,7 +213,7 @@ IN_DEVELOPMENT = (
 )  # fmt: skip
 _NUMBERS = re.compile(
     r"v?(?P<release>\d+(?:\.\d+)*)(?P<any>\.x)?"
-    r"(?P<end>[-.]?(?:a|b|rc|alpha|beta|dev|post|snapshot)\.?\d*)?"
+    r"(?:[-.]?(?P<end>a|b|rc|alpha|beta|dev|post|snapshot)\.?\d*)?"
 )
 _YEAR_OR_LESS = re.compile(r"\d{1,8}")
 _PREFIX = re.compile(r"(?:version|release)[-_]")
@@ -262,17 +261,13 @@ def version_rank(segment: str) -> int:
     if segment in RECOMMENDED:
         return RECOMMENDED.index(segment) << _BITS_OF_RELEASE
     match = _NUMBERS.fullmatch(_PREFIX.sub("", segment, count=1))
-    if not match:
+    if not match or match["end"] == "snapshot":
         return _DEVELOPMENT << _BITS_OF_RELEASE
-    try:
-        version = Version(match["release"] + (match["end"] or ""))
-    except InvalidVersion:  # such as that of a snapshot
-        return _DEVELOPMENT << _BITS_OF_RELEASE
-    numbers = [min(number, _HIGHEST) for number in version.release[:_PLACES]]
+    numbers = [min(int(number), _HIGHEST) for number in match["release"].split(".")]
     if match["any"]:
         numbers.append(_HIGHEST)
     height = 0
     for number in [*numbers, *[0] * _PLACES][:_PLACES]:
         height = (height << _BITS_OF_NUMBER) + number
-    kind = _PRE_RELEASE if version.is_prerelease else _RELEASE
+    kind = _RELEASE if match["end"] in (None, "post") else _PRE_RELEASE
     return (kind << _BITS_OF_RELEASE) + ((1 << _BITS_OF_RELEASE) - 1 - height)

@@ -161,7 +161,7 @@ def test_ranks_of_a_criterion_of_ones_own_are_kept_within_the_limits():
         ["8.1.x", "8.0.x", "7.x", "v7.2", "v6"],
         ["2024.10.1", "2024.9", "2023.12", "2024.11rc1", "main"],
         ["version-2.1", "version-2.0", "release-1.9", "v1.8-beta.2", "nightly"],
-        ["1.0", "0.9", "1.1a2", "1.0-SNAPSHOT"],
+        ["1.0.post1", "0.9", "1.1a2", "1.2-SNAPSHOT"],
         ["V2.1", "v2.0", "DEV"],
     ],
 )

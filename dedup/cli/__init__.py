@@ -90,12 +90,9 @@ def _run(arguments: Sequence[str], program: str, command: str | None) -> int:
 def _print_completion(program: str, shell: str) -> int:
     try:
         import shtab
-    except ImportError:
-        print(
-            f"{program}: --print-completion needs: pip install 'scrapy-dedup[completion]'",
-            file=sys.stderr,
-        )
-        return 2
+    except ImportError as error:
+        message = "--print-completion needs: pip install 'scrapy-dedup[completion]'"
+        raise ValueError(message) from error
     print(shtab.complete(_parser(program, COMMANDS), shell))
     return 0
 
