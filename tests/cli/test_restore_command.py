@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from cases import each
+from collections_on_disk import write_lines
 from commands import COPIES, refused, run, run_into
 from crawls import crawl_site, known_site
 from texts import article, page
@@ -77,15 +78,10 @@ def lines_of(dropped):
     return [json.loads(line) for line in dropped.read_text().splitlines()]
 
 
-def written(path, *lines):
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
-
-
 def test_urls_are_chosen_as_people_read_them_too(dropped, tmp_path, capsys):
     [line, *_] = lines_of(dropped)
     line |= {"url": "http://a/%E8%8C%B6?x=1", "original": "http://a/%E9%93%81"}
-    path = written(tmp_path / "dropped", line)
+    path = write_lines(tmp_path / "dropped", [line])
     for asked in (["--url", "*/茶?*"], ["--url", "*%E8%8C%B6?x=1"], ["--group", "http://a/铁"]):
         assert len(run(capsys, "restore", path, *asked)[1].splitlines()) == 1
 
@@ -111,7 +107,7 @@ def test_an_item_that_is_there_twice_is_restored_once(dropped, tmp_path, capsys)
     first, *_ = lines = lines_of(dropped)
     again = first | {"dropped": "2030-01-01T00:00:00+00:00"}
     other = first | {"item": {**first["item"], "price": 2}}
-    path = written(tmp_path / "dropped", *lines, again, other)
+    path = write_lines(tmp_path / "dropped", [*lines, again, other])
     code, out, err = run(capsys, "restore", path, dropped)
     assert (code, len(out.splitlines())) == (0, 4)
     assert "left out, as they are equal to another one: 4\n" in err
@@ -123,7 +119,7 @@ def test_values_of_any_kind_survive(dropped, tmp_path, capsys):
         "url": "http://a/", "half": "\ud800", "big": 10**30, "float": 0.1, "none": None,
         "list": [1, {"a": True}], "control": "\u2028\x00\n", "表": "铁路",
     }  # fmt: skip
-    _, out, _ = run(capsys, "restore", written(tmp_path / "dropped", line))
+    _, out, _ = run(capsys, "restore", write_lines(tmp_path / "dropped", [line]))
     assert json.loads(out) == line["item"]
     assert "铁路" in out
 
@@ -228,7 +224,7 @@ def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
     crawl_site(PAGES, "/b", DEDUP_INDEX=tmp_path / "p.sqlite", DEDUP_SCOPE="host")
     line = lines_of(dropped)[0]
     del line["record"]
-    path = written(tmp_path / "d.jsonl", line)
+    path = write_lines(tmp_path / "d.jsonl", [line])
     code, out, err = run(capsys, "restore", path, dropped, "--ledger", tmp_path / "p.sqlite")
     assert (code, len(out.splitlines())) == (0, 3)
     assert f"without a record that {tmp_path / 'p.sqlite'} can use, so that a crawl drops" in err
@@ -258,7 +254,7 @@ def test_a_wrong_verdict_is_answered_with_those_that_there_are(capsys):
 def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_disk):
     ledger = crawled[0] / "pages.sqlite"
     big = [line | {"item": {"text": "x" * 500_000}} for line in lines_of(dropped)]
-    path = written(crawled[0] / "big.jsonl", *big)
+    path = write_lines(crawled[0] / "big.jsonl", big)
     with (small_disk / "pages.jsonl").open("a") as output:
         code, err = run_into(output, "restore", path, "--ledger", ledger)
     assert (code, "No space" in err) == (2, True)

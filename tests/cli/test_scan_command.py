@@ -1,12 +1,11 @@
 """``dedup scan``, as it is used."""
 
-import json
 import os
 from io import StringIO
 
 import pytest
 from cases import each
-from collections_on_disk import NAMES, warc_page, write, write_warc
+from collections_on_disk import NAMES, warc_page, write, write_lines, write_warc
 from commands import Terminal, json_of, refused, run_into, scanned, shown
 from texts import article, edited, page
 
@@ -148,11 +147,10 @@ HTML = ("--html-field", "html", "--workers", 1, "--extractor", "resiliparse")
 )
 def test_other_fields_methods_and_orders_are_chosen(tmp_path, method, options, kept):
     texts = [article(1), edited(article(1)) + " and more", article(2)]
-    path = tmp_path / "a.jsonl"
     lines = [
         {"html": page(text), "body": text, "id": n, "on": 9 - n} for n, text in enumerate(texts)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = write_lines(tmp_path / "a.jsonl", lines)
     code, places, _ = scanned(path, "--key-field", "id", "--method", method, *options)
     assert (code, places) == (0, kept)
 

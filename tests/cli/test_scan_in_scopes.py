@@ -1,10 +1,10 @@
 """``dedup scan --scope``: records are compared within what their fields, URLs and languages say."""
 
 import csv
-import json
 
 import pytest
 from cases import each
+from collections_on_disk import write_lines
 from commands import scanned
 from texts import CHINESE, article, edited, page
 
@@ -39,7 +39,7 @@ def write(path, records):
         columns = {name: [one.get(name) for one in records] for name in ("url", "sku", "text")}
         pq.write_table(pa.table(columns), path)
     else:
-        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        write_lines(path, records)
     return path
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import each
+from collections_on_disk import write_lines
 from texts import article, edited
 
 from dedup.methods import METHODS
@@ -36,8 +37,7 @@ def records_of(texts, method=None, scopes=None, items=None):
 
 def write(path, records):
     items = [{"name": number, "dedup_record": record} for number, record in enumerate(records)]
-    path.write_text("".join(f"{json.dumps(item)}\n" for item in items))
-    return path
+    return write_lines(path, items)
 
 
 def scanned(path, *arguments):

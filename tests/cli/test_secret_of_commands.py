@@ -6,6 +6,7 @@ from pathlib import Path
 
 import commands
 import pytest
+from collections_on_disk import write_lines
 from crawls import crawl_site
 from texts import article, edited, page
 
@@ -116,9 +117,8 @@ def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, ca
 
 
 def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch):
-    records, sketches = tmp_path / "in.jsonl", tmp_path / "sketches"
-    texts = [article(1), article(2), article(1)]
-    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    sketches = tmp_path / "sketches"
+    records = write_lines(tmp_path / "in.jsonl", [{"text": article(n)} for n in (1, 2, 1)])
 
     def scan(number):
         out = tmp_path / f"{number}.jsonl"

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from collections_on_disk import write_lines
 from commands import json_of, run, shown
 from crawls import known_site
 from labelled import write
@@ -17,10 +18,8 @@ SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, t
 @pytest.fixture
 def feed(tmp_path):
     """A JSONL feed with a page in both scripts."""
-    path = tmp_path / "pages.jsonl"
     pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL_CHINESE}]
-    path.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
-    return path
+    return write_lines(tmp_path / "pages.jsonl", pages)
 
 
 def test_a_scan_keeps_one_of_both_as_it_is_and_goes_on_with_it_only(feed, tmp_path, capsys):

@@ -3,15 +3,15 @@
 And of pages of which too little is extracted: they are counted, and items say it.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
+from collections_on_disk import write_lines
 from crawls import crawl_site, html_report_in, report_in
 from texts import article, page, replaced
 
-from dedup.cli import main
 from dedup.extraction import EXTRACTORS
 
 TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
@@ -25,12 +25,10 @@ def titled(title: str, headline: str = "", text: str = "") -> str:
 
 def scanned(site: dict[str, str], url: str, folder: Path) -> list[str]:
     """The paths of *site* that a scan of its pages in this order keeps."""
-    records, kept = folder / "pages.jsonl", folder / "kept.jsonl"
     rows = [{"url": url + path, "html": html} for path, html in site.items()]
-    records.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    assert main(["scan", str(records), "-o", str(kept), "--html-field", "html"]) == 0
-    lines = kept.read_text("utf-8").splitlines()
-    return [json.loads(line)["url"].removeprefix(url) for line in lines]
+    records = write_lines(folder / "pages.jsonl", rows)
+    _, places, _ = commands.scanned(records, "--html-field", "html")
+    return [[*site][place] for place in places]
 
 
 @pytest.mark.slow
