@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from crawls import Crawl, crawl_site, path_of, remembered, uploading_to, urls_in
 from test_feeds import PLUGINS
-from test_outcomes import SITE
+from test_outcomes import SITE, Storage
 
 
 async def claims_have_ended(spider: Any, count: int) -> None:
@@ -81,24 +81,9 @@ def test_copies_of_what_is_in_an_open_batch_are_kept_at_once_and_that_is_told(
 
 
 def test_a_copy_that_waits_for_a_page_does_not_wait_for_its_batch(tmp_path: Path):
-    class Slow:
-        """Passes the first page on when another one waits for it."""
-
-        @classmethod
-        def from_crawler(cls, crawler: Any) -> Any:
-            pipeline = cls()
-            pipeline.stats = crawler.stats
-            return pipeline
-
-        async def process_item(self, item: Any) -> Any:
-            async with asyncio.timeout(30):
-                while item["url"].endswith("/a") and not self.stats.get_value(
-                    "dedup/claims/waited"
-                ):
-                    await asyncio.sleep(0.01)
-            return item
-
-    result = run_in_batches(tmp_path, 5, "/a", "/b", ITEM_PIPELINES={Slow: 300})
+    """The first page is on its way until another one waits for it."""
+    spider = {"got": [], "actions": {"a": [[1]]}, "ITEM_PIPELINES": {Storage: 300}}
+    result = run_in_batches(tmp_path, 5, "/a", "/b", **spider)
     assert stored_in(tmp_path) == ["/a", "/b"]
     assert figures(result) == {"claims/committed": 1, "claims/waited": 1, "skipped/open_batch": 1}
 

@@ -404,6 +404,8 @@ def test_a_dry_run_is_not_remembered(feed: Path, ledger: Path):
 
 
 class Storing:
+    """A pipeline that stores what it gets, or seems to."""
+
     def process_item(self, item: Any) -> Any:
         return item
 

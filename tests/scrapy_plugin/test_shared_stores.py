@@ -16,6 +16,7 @@ from crawls import Crawl, crawl_paths, path_of, start_process
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
+from test_feeds import Storing
 from texts import article, edited, page
 from web import served
 
@@ -31,13 +32,6 @@ pytestmark = pytest.mark.slow
 PASSWORD = "hush-0f-the-fleet"
 BACK = "The store that crawls share is back"
 SHORT = {"OUTAGE_TIMEOUT": 1}
-
-
-class Storage:
-    """A pipeline that stores what it gets, or seems to."""
-
-    def process_item(self, item: Any) -> Any:
-        return item
 
 
 @pytest.fixture
@@ -71,7 +65,7 @@ class Fleet:
         settings = {
             "DEDUP_INDEX": self.index,
             "DEDUP_MAX_DISTANCE": 8,
-            "ITEM_PIPELINES": {Storage: 300},
+            "ITEM_PIPELINES": {Storing: 300},
             **settings,
         }
         return crawl_paths(self.url, *paths, parse=parse, dedup_reset=reset, **settings)

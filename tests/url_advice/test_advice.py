@@ -80,12 +80,6 @@ def test_what_repeats_another_repeats_one_that_stays():
     assert others == {"/a/": "/d/", "/b/": "/d/", "/c/": "/d/"}
 
 
-def test_sessions_that_are_in_every_url_are_told_by_their_values():
-    pages = [(f"{SITE}{n}?sid={session}", n) for n in range(6) for session in "abc"]
-    advice = advised(pages)["parameter", "sid"]
-    assert (advice.pages, advice.compared, advice.agreed) == (18, 12, 12)
-
-
 def test_what_is_no_url_of_the_web_is_left_out():
     pages = [("", 1), ("no url", 2), ("http://[", 3), ("ftp://a/b", 4), ("javascript:alert(1)", 5)]
     assert url_advice(pages).pages == 0
