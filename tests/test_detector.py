@@ -3,6 +3,7 @@ from time import process_time
 
 import pytest
 from ledgers import publish
+from report_of import exact, near, new
 from texts import CHINESE, ENGLISH
 
 from dedup.detector import Detector
@@ -46,18 +47,6 @@ def edited(text, *places):
 def distance(first, second):
     first, second = (int.from_bytes(page(text).sketch) for text in (first, second))
     return (first ^ second).bit_count()
-
-
-def new():
-    return Verdict(Kind.NEW, "simhash")
-
-
-def exact(original):
-    return Verdict(Kind.EXACT, "simhash", original, 0)
-
-
-def near(original, bits):
-    return Verdict(Kind.NEAR, "simhash", original, bits)
 
 
 def judge_all(detector, **texts):

@@ -147,14 +147,22 @@ HEAVY = {
 }
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    loaded = modules_loaded_by("import dedup")
-    assert loaded & {*HEAVY, "numpy", "rich"} == set()
+START = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
+ONLY_LATER = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark", "rich", "jinja2", "babel",
+              "tldextract"}  # fmt: skip
 
 
-def test_a_worker_loads_no_scrapy():
-    loaded = modules_loaded_by("import dedup.workers.worker")
-    assert loaded & {*FRAMEWORKS, "rich", "trafilatura", "jieba"} == set()
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        pytest.param("import dedup", {*HEAVY, "numpy", "rich"}, id="the package"),
+        pytest.param("import dedup.workers.worker", {*FRAMEWORKS, "rich", "trafilatura", "jieba"},
+                     id="a worker"),
+        pytest.param(START, ONLY_LATER, id="the start of a crawl", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_nothing_is_loaded_before_it_is_needed(statement, unwanted):
+    assert modules_loaded_by(statement) & unwanted == set()
 
 
 def test_the_commands_are_shown_without_any_of_them():
@@ -163,14 +171,6 @@ def test_the_commands_are_shown_without_any_of_them():
         "dedup",
         "dedup.cli",
     }
-
-
-@pytest.mark.slow
-def test_a_crawl_starts_without_what_only_its_end_or_its_workers_need():
-    components = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
-    loaded = modules_loaded_by(components)
-    others = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark"}
-    assert loaded & {*others, "rich", "jinja2", "babel", "tldextract"} == set()
 
 
 @pytest.mark.slow

@@ -155,21 +155,15 @@ def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_or_hang_their_proc
     expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash(), **options)
     assert [row[0] for row in expected if row[1] == "unread"] == [3, 4, 5, 6, 7]
     got = deduplicate(
-        frame(spark, rows).withColumn("html", _as_bytes("html")),
+        frame(spark, rows).selectExpr("place", "url", "cast(html as binary) as html"),
         html="html", key="place", order_by="place", **options,
     )  # fmt: skip
     assert found(got) == expected
 
 
-def _as_bytes(name):
-    from pyspark.sql import functions
-
-    return functions.col(name).cast("binary")
-
-
 def test_sketches_that_were_stored_have_the_verdicts_of_their_texts(spark, tmp_path):
     rows = placed(judged.texts(random.Random(8), 80))
-    df = frame(spark, rows).withColumn("site", _site())
+    df = frame(spark, rows).selectExpr("*", "cast(place % 3 as string) as site")
     options = {"key": "place", "method": "verified", "scope": "field:site"}
     made = sketches(df, text="text", **options)
     assert made.columns == ["place", "site", "dedup_record"]
@@ -184,12 +178,6 @@ def test_sketches_that_were_stored_have_the_verdicts_of_their_texts(spark, tmp_p
     others = deduplicate(as_json, record="record", key="place", method="simhash").collect()
     assert {row.verdict for row in others} == {"bad"}
     assert all(row.kept for row in others)
-
-
-def _site():
-    from pyspark.sql import functions
-
-    return (functions.col("place") % 3).cast("string")
 
 
 def test_what_makes_no_sense_is_refused(spark):
