@@ -54,12 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for path in options.dropped:
-        if not path.is_file():
-            raise ValueError(f"{path} is no file")
     output = sys.stdout.buffer
     state = _state_of(output)
     for path in options.dropped:
+        if not path.is_file():
+            raise ValueError(f"{path} is no file")
         if state and os.path.samestat(state, path.stat()):
             raise ValueError(f"{path} is read: write to another file")
     # A terminal, or a device such as /dev/null.
@@ -89,18 +88,12 @@ def _state_of(output: BinaryIO) -> os.stat_result | None:
 
 
 def _ends_torn(output: BinaryIO) -> bool:
-    """Return whether *output* appends to a file whose last line has no end."""
+    """Return whether *output* is a file whose last line has no end."""
     try:
-        import fcntl
-
-        if not fcntl.fcntl(output.fileno(), fcntl.F_GETFL) & os.O_APPEND:
-            return False
         with open(f"/dev/fd/{output.fileno()}", "rb") as file:
-            if not file.seek(0, os.SEEK_END):
-                return False
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
-    except (ImportError, OSError):  # a pipe, a terminal, or a system without such files
+    except OSError:  # an empty file, a pipe, a terminal, or a system without such files
         return False
 
 

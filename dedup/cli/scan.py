@@ -3,13 +3,12 @@
 import argparse
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -258,14 +257,12 @@ def _write(format_: Format, outcome: Outcome, output: Path, outputs: ExitStack) 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
     """Yield a folder to fill; it is put at *path*, where there is none, when the block ends."""
-    aside = Path(tempfile.mkdtemp(dir=path.resolve().parent, prefix=f".{path.name}."))
-    try:
-        folder = aside / "new"
+    parent, prefix = path.resolve().parent, f".{path.name}."
+    with TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as aside:
+        folder = Path(aside, "new")
         folder.mkdir()
         yield folder
         os.rename(folder, path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _cores() -> int:
