@@ -41,11 +41,6 @@ def site(tmp_path: Path) -> Iterator[KnownSite]:
 
 
 @pytest.fixture
-def ledger(site: KnownSite) -> Path:
-    return site.ledger
-
-
-@pytest.fixture
 def known(site: KnownSite) -> None:
     """Have the whole site be known of an earlier crawl."""
     assert site.crawl(keep_log=False).stored == STORED
@@ -57,26 +52,26 @@ def counts(result: Any) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("known")
-def test_a_second_crawl_stores_nothing_that_is_unchanged(site, ledger):
+def test_a_second_crawl_stores_nothing_that_is_unchanged(site):
     second = site.crawl()
     assert second.stored == []
     assert counts(second) == {"near_duplicates": 1, "unchanged": 3}
     assert [type(reason) for _, reason in second.dropped].count(UnchangedPage) == 3
     assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 3
-    assert remembered(ledger) == STORED
-    assert query(ledger, "SELECT count(*) FROM pages WHERE seen > stored") == [(3,)]
-    assert len(query(ledger, "SELECT * FROM duplicates")) == 1
+    assert remembered(site.ledger) == STORED
+    assert query(site.ledger, "SELECT count(*) FROM pages WHERE seen > stored") == [(3,)]
+    assert len(query(site.ledger, "SELECT * FROM duplicates")) == 1
 
 
 @pytest.mark.usefixtures("known")
-def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, ledger, tmp_path):
+def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, tmp_path):
     site.pages["/a"] = page(article(3))
     second = site.crawl("/a", "/b", DEDUP_REPORT=tmp_path / "reports")
     # Nothing is like /b any more, which was a copy of /a.
     assert second.stored == ["/a", "/b"]
     assert counts(second) == {"new": 1, "changed": 1}
-    assert remembered(ledger) == ["/other", "/short", "/a", "/b"]
-    assert query(ledger, "SELECT * FROM duplicates") == []
+    assert remembered(site.ledger) == ["/other", "/short", "/a", "/b"]
+    assert query(site.ledger, "SELECT * FROM duplicates") == []
     report = report_in(tmp_path / "reports")
     [changed] = report["revisits"]["changed"]
     assert changed["url"] == f"{site.url}/a"
@@ -94,17 +89,17 @@ def test_the_report_shows_texts_of_earlier_crawls(site, tmp_path):
 
 
 @pytest.mark.usefixtures("known")
-def test_unchanged_pages_can_be_kept_or_marked(site, ledger):
+def test_unchanged_pages_can_be_kept_or_marked(site):
     kept = site.crawl(DEDUP_REVISITS="keep")
     assert (kept.stored, counts(kept)["unchanged"]) == (STORED, 3)
-    assert remembered(ledger) == STORED
+    assert remembered(site.ledger) == STORED
     marked = site.crawl(DEDUP_ACTION="mark")
     assert [item["dedup"]["verdict"] for item in marked.items] == [
         "unchanged", "near-duplicate", "unchanged", "unchanged",
     ]  # fmt: skip
 
 
-def test_items_of_one_page_are_told_apart_by_their_texts(site, ledger):
+def test_items_of_one_page_are_told_apart_by_their_texts(site):
     texts = [article(1), article(2), article(3)]
 
     def parse(self: Any, response: Any) -> Any:
@@ -121,19 +116,19 @@ def test_items_of_one_page_are_told_apart_by_their_texts(site, ledger):
     assert stored() == [0, 2]
     assert stored() == []
     # The edited text took the place of what it was; of the new one nobody knows whose.
-    assert len(remembered(ledger)) == 4
+    assert len(remembered(site.ledger)) == 4
     texts.insert(0, article(5))
     assert stored() == [0]
     assert stored() == []
 
 
 @pytest.mark.usefixtures("known")
-def test_a_reset_that_is_true_stores_everything_again(site, ledger):
+def test_a_reset_that_is_true_stores_everything_again(site):
     assert site.crawl(dedup_reset="0").items == []
     assert len(site.crawl(dedup_reset="1").items) == 3
-    assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
+    assert query(site.ledger, "SELECT count(*) FROM crawls") == [(1,)]
     site.crawl(dedup_reset=True, parse=lambda self, response: None)
-    assert remembered(ledger) == STORED, "a crawl without items changes nothing"
+    assert remembered(site.ledger) == STORED, "a crawl without items changes nothing"
     with pytest.raises(ValueError, match="spider argument dedup_reset must be True or False"):
         site.crawl(dedup_reset="perhaps")
 
@@ -156,8 +151,8 @@ def test_other_settings_are_refused_before_anything_is_changed(site, tmp_path):
 
 
 @pytest.mark.usefixtures("known")
-def test_wrong_sketches_are_damage_too(site, ledger):
-    query(ledger, "UPDATE pages SET sketch = x'0102' WHERE url LIKE '%/other'")
+def test_wrong_sketches_are_damage_too(site):
+    query(site.ledger, "UPDATE pages SET sketch = x'0102' WHERE url LIKE '%/other'")
     for _ in range(2):  # and the file is not locked by the crawl that was refused
         with pytest.raises(LedgerError, match=r"pages.sqlite is damaged \(not all of"):
             site.crawl()
@@ -218,18 +213,18 @@ MANY = {f"/{number}": page(article(number)) for number in range(8)}
 
 
 @pytest.mark.slow
-def test_the_ledger_is_written_after_the_feeds(site, ledger, tmp_path):
+def test_the_ledger_is_written_after_the_feeds(site, tmp_path):
     site.pages.update(MANY)
     forms = ["jsonlines", "json", "csv", "xml", "marshal", "pickle"]
     feeds = {tmp_path / form: {"format": form} for form in forms}
-    watcher = watching(ledger, *feeds)
+    watcher = watching(site.ledger, *feeds)
     site.crawl(
         *MANY, FEEDS=feeds, limits={"CHECKPOINT_INTERVAL": 0.05},
         ITEM_PIPELINES={Slow: 300, watcher: 400},
     )  # fmt: skip
     assert watcher.seen[-1][0] > 3  # remembered before the end
     assert all(known <= written for known, written in watcher.seen)
-    assert remembered(ledger) == list(MANY)
+    assert remembered(site.ledger) == list(MANY)
 
 
 class PutInPlaceAtItsEnd(FileFeedStorage):
@@ -267,25 +262,25 @@ HELD_BACK = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HELD_BACK)
-def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger, tmp_path, kind):
+def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, tmp_path, kind):
     feed = tmp_path / "feed"
     settings, options = HELD_BACK[kind]
     if kind == "upload":
         settings = {"FEED_STORAGES": {"": uploading_to(tmp_path)}}
-    watcher = watching(ledger, feed)
+    watcher = watching(site.ledger, feed)
     result = site.crawl(
         FEEDS={str(feed): {"format": "jsonlines", **options}},
         limits={"CHECKPOINT_INTERVAL": 0.05}, ITEM_PIPELINES={Slow: 300, watcher: 400}, **settings,
     )  # fmt: skip
     assert [known for known, _ in watcher.seen] == [0, 0, 0]
     assert any("cannot be flushed" in message for message in result.messages())
-    assert remembered(ledger) == STORED
+    assert remembered(site.ledger) == STORED
     content = gzip.decompress(feed.read_bytes()) if kind == "gzip" else feed.read_bytes()
     assert content.count(b"http://") == 3
 
 
 @pytest.mark.parametrize("stats", ["MemoryStatsCollector", "DummyStatsCollector"])
-def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger, tmp_path, stats):
+def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, tmp_path, stats):
     """Stats that count nothing are not taken for success."""
     options = {
         "FEEDS": {f"upload://{tmp_path / 'feed'}": {"format": "jsonlines"}},
@@ -293,16 +288,16 @@ def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger,
         "STATS_CLASS": f"scrapy.statscollectors.{stats}",
     }
     result = site.crawl(limits={"CHECKPOINT_INTERVAL": 0.05}, **options)
-    assert remembered(ledger) == []
+    assert remembered(site.ledger) == []
     assert any("3 pages are not in the ledger" in message for message in result.messages())
     assert site.crawl().stored == STORED
 
 
 @pytest.mark.slow
-def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
+def test_a_ledger_that_is_taken_away_costs_no_item(site):
     def parse(self: Any, response: Any) -> Any:
         if response.url.endswith("/a"):
-            ledger.rename(ledger.with_name("away"))
+            site.ledger.rename(site.ledger.with_name("away"))
         yield {"url": response.url}
 
     limits = {"CHECKPOINT_INTERVAL": 0.05}
