@@ -212,12 +212,13 @@ def _probe() -> float:
 
 def _cpu_seconds() -> float:
     """Return the CPU time of this process and of all that it has started, ended or not."""
+    from processes import children_of
+
     ticks, processes = 0, [os.getpid()]
     for process in processes:
         try:
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            for children in Path(f"/proc/{process}/task").glob("*/children"):
-                processes += map(int, children.read_text().split())
+            processes += children_of(process)
         except OSError:  # it has ended meanwhile
             continue
         ticks += sum(map(int, fields[11:15]))

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import psycopg
 from log_servers import LogServer, skip_without_server
+from processes import children_of
 from redis_server import free_port
 
 from dedup.stores.log import LEASE
@@ -109,15 +110,7 @@ class PostgresServer:
 
     def processes(self):
         """Return the ids of all of its processes, the one that starts the others first."""
-        found = [self.process]
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parent = int(path.read_text().rpartition(")")[2].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if parent == found[0]:
-                found.append(int(path.parent.name))
-        return found
+        return [self.process, *children_of(self.process)]
 
     def signal(self, number):
         os.kill(self.process, signal.SIGSTOP)  # so that it starts no more

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -19,18 +20,17 @@ def ids_of_workers(pool):
     return [worker.process.pid for worker in pool._workers if worker.process]
 
 
+def children_of(process_id):
+    """The ids of the processes that a process started, ended or not; none if it is gone."""
+    tasks = Path(f"/proc/{process_id}/task").glob("*/children")
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [int(child) for task in tasks for child in task.read_text().split()]
+    return []
+
+
 def children():
     """The ids of the running processes that this process started."""
-    found = set()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and is_running(folder.name):
-            try:
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(parent) == os.getpid():
-                found.add(int(folder.name))
-    return found
+    return set(filter(is_running, children_of(os.getpid())))
 
 
 def seconds_until(condition, limit):
