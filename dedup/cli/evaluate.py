@@ -161,9 +161,8 @@ def _show_errors(collection: Collection, result: Evaluation, count: int) -> None
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
     number = without_text = 0
     counts: Counter[str] = Counter()
-    with progress("documents", None) as advance:
+    with progress("documents"):
         for text in _texts(inputs, text_field):
-            advance()
             number += bool(text)
             without_text += not text
             counts.update(set(Document.from_main_text(text or "").tokens))

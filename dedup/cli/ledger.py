@@ -1,8 +1,9 @@
 """``dedup ledger``: a ledger made of another one, or of the records in feeds."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     with (
         ledger_file(first) as (source, name),
         _new_file(options, name or "the converted ledger") as target,
-        progress("texts", None) as advance,
+        progress("texts"),
     ):
         pages, without_text = reindex(
             source,
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
             name=name,
             method=method,
             scope=None if scope is None else scope.name,
-            texts=_texts(options, advance),
+            texts=chain.from_iterable(texts_of_feed(path, options) for path in options.texts),
         )
     print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
     if without_text:
@@ -96,8 +97,8 @@ def _rebuild(options: argparse.Namespace) -> None:
     method = method_of(options.method or "simhash")
     reader, fields = FieldReader(method), Fields(options.record_field, is_object=True)
     formats = [(path, format_of([path])([path], fields)) for path in options.inputs]
-    with _new_file(options, "the new ledger") as target, progress("records", None) as advance:
-        feeds = ((path, _records(feed, reader, advance)) for path, feed in formats)
+    with _new_file(options, "the new ledger") as target, progress("records"):
+        feeds = ((path, _records(feed, reader)) for path, feed in formats)
         pages, passed_over, first = rebuild(target, method, feeds)
     print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
     if passed_over:
@@ -123,9 +124,7 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
         with_log(output, lambda log: copy_to_log(file, log, name))
 
 
-def _records(
-    feed: Format, reader: FieldReader, advance: Callable[[], object]
-) -> Iterator[FieldRecord | ValueError]:
+def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
     for raw in feed.raw_records():
         try:
             if raw.error is not None:
@@ -139,11 +138,3 @@ def _records(
             yield found
         except ValueError as error:
             yield ValueError(f"{raw.source}, record {raw.number}: {error}")
-        advance()
-
-
-def _texts(options: argparse.Namespace, advance: Callable[[], object]) -> Iterator[tuple[str, str]]:
-    for path in options.texts:
-        for page in texts_of_feed(path, options):
-            yield page
-            advance()

@@ -17,11 +17,11 @@ from dedup.text import printable
 
 @contextmanager
 def progress(
-    what: str, total: int | None, done: Callable[[], int] | None = None
+    what: str, total: int | None = None, done: Callable[[], int] | None = None
 ) -> Iterator[Callable[[], object]]:
     """Show a progress bar on stderr if that is a terminal; yield the function that advances it.
 
-    With *done*, it is asked how much of *total* is, instead.
+    With *done*, it is asked how much of *total* is, instead. Without *total*, it only moves.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
