@@ -22,6 +22,7 @@ from itemadapter import ItemAdapter
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import BlockingFeedStorage
+from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 from web import served
 
@@ -179,6 +180,13 @@ def spider_over(*urls: str, **attributes: Any) -> type[Spider]:
         (Spider,),
         {"name": "test", "start_urls": list(urls), "parse": parse, **attributes},
     )
+
+
+def follow_links(self: Any, response: Any) -> Iterator[Any]:
+    """A callback that yields ``{"url": ...}``, and follows the links of a page."""
+    yield {"url": response.url}
+    if isinstance(response, HtmlResponse):
+        yield from response.follow_all(css="a")
 
 
 def crawl_paths(url: str, *paths: str, **options: Any) -> Crawl:

@@ -2,7 +2,7 @@
 
 import pytest
 from cases import examples
-from crawls import crawl_site, path_of
+from crawls import crawl_site, follow_links, path_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request
@@ -25,12 +25,6 @@ def naming(url: str, text: str = TEXT, **options) -> str:
     """A page with *text* that names *url* as its canonical page."""
     html = page(text, **options)
     return html.replace("<head>", f'<head><link rel="canonical" href="{url}">')
-
-
-def links_of(self, response):
-    yield {"url": response.url}
-    if response.headers.get("Content-Type", b"").startswith(b"text/html"):
-        yield from response.follow_all(css="nav a")
 
 
 def run(site, *paths, **options):
@@ -215,7 +209,7 @@ def test_of_a_chain_the_end_is_kept_where_it_is_on_its_way():
         "/b": naming("/c", edited(TEXT, "differently")),
         "/c": page(TEXT),
     }
-    result = run(site, "/", parse=links_of)
+    result = run(site, "/", parse=follow_links)
     assert result.stored == ["/", "/c"]
     assert list(map(path_of, result.fetched)) == ["/", "/a", "/b", "/c"]
 
@@ -320,7 +314,7 @@ def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
     contents = {}
     for criteria in (["canonical"], []):
         result = run(
-            site, "/0", parse=links_of, DEDUP_PREFER=criteria,
+            site, "/0", parse=follow_links, DEDUP_PREFER=criteria,
             CONCURRENT_REQUESTS=concurrent,
         )  # fmt: skip
         contents[bool(criteria)] = {pages[int(path[1:])][0] for path in result.stored}

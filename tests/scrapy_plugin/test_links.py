@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from cases import each
-from crawls import crawl_paths
+from crawls import crawl_paths, follow_links
 from scrapy import Request
 from test_middleware import Handling
 from texts import article, page
@@ -19,11 +19,6 @@ SITE = {
 }
 
 
-def parse(self: Any, response: Any) -> Iterator[Any]:
-    yield {"url": response.url}
-    yield from response.follow_all(css="a")
-
-
 def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
     """The pages that were fetched, and the crawl; ``/b`` is asked for on another host.
 
@@ -31,7 +26,7 @@ def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]
     """
     with served(site) as url, served(site) as mirror:
         urls = [(mirror if path == "/b" else url) + path for path in starts]
-        options = {"parse": parse, "start_urls": urls, **options}
+        options = {"parse": follow_links, "start_urls": urls, **options}
         result = crawl_paths("", DEDUP_FOLLOW_DUPLICATES=False, **options)
     names = (one.replace(url, "a").replace(mirror, "b") for one in result.fetched)
     return sorted(names), result
@@ -125,7 +120,7 @@ def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_rais
 ):
     def breaking(self: Any, response: Any) -> Iterator[Any]:
         is_first = response.url.endswith("/a")
-        for number, output in enumerate(parse(self, response)):
+        for number, output in enumerate(follow_links(self, response)):
             if is_first and number == 2 and moment == "between":
                 raise ValueError(moment)
             yield output

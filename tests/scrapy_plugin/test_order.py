@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from crawls import crawl_paths, crawl_site, path_of
+from crawls import crawl_paths, crawl_site, follow_links, path_of
 from scrapy import Request
 from scrapy.pqueues import ScrapyPriorityQueue
 from texts import article, page
@@ -22,14 +22,9 @@ SITE = {
 IN_SCRAPYS_ORDER = ["/", *reversed(LINKS)]
 
 
-def follow(self: Any, response: Any) -> Iterator[Any]:
-    yield {"url": response.url}
-    yield from response.follow_all(css="a")
-
-
 def run(site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
     """The paths in the order in which they were fetched, and the crawl."""
-    result = crawl_site(site, "/", **{"parse": follow, "DEDUP_PREFER": CRITERIA, **options})
+    result = crawl_site(site, "/", **{"parse": follow_links, "DEDUP_PREFER": CRITERIA, **options})
     return list(map(path_of, result.fetched)), result
 
 
@@ -76,7 +71,7 @@ def test_a_job_goes_on_in_the_same_order(tmp_path: Any):
     linked: list[str] = []
     with served(SITE) as url:
         for _ in range(20):
-            result = crawl_paths(url, "/", parse=follow, **options)
+            result = crawl_paths(url, "/", parse=follow_links, **options)
             # Where each run starts anew.
             linked += [path for path in map(path_of, result.fetched) if path != "/"]
             if result.stats["finish_reason"] == "finished":
