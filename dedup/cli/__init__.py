@@ -30,6 +30,14 @@ COMMANDS = {
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
+_OLD_NAMES = {
+    "calibrate": "evaluate --sample, then evaluate --answers",
+    "lexicon": "evaluate --lexicon",
+    "reindex": "ledger",
+    "stats": "report",
+    "why": "explain URL --ledger LEDGER",
+}
+
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
@@ -106,7 +114,9 @@ def _printable(message: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        if wrong := _WRONG_CHOICE.search(message):
+        if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
+            message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
+        elif wrong:
             from dedup.choices import did_you_mean  # which no other command line needs
 
             message += did_you_mean(wrong[1], _NAME.findall(wrong[2]))
