@@ -180,6 +180,5 @@ def _show(candidates: Candidates, choice: MethodChoice, results: Mapping[Step, L
     arguments = dict(choice.arguments)
     if "max_distance" in method.parameters:
         arguments["max_distance"] = chosen.threshold
-    setting = {"name": method.name, **arguments} if arguments else method.name
     show()
-    show(Text(f"DEDUP_METHOD = {setting!r}"))
+    show(Text(f"DEDUP_METHOD = {choice._replace(arguments=arguments).shown()!r}"))

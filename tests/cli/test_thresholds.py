@@ -84,14 +84,15 @@ def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(evaluate, pag
 
 
 def test_answers_stay_in_a_larger_table_and_those_of_other_pairs_are_counted(evaluate, pages):
-    arguments = ("--method", '{"name": "simhash", "weights": "tf", "max_distance": 12}')
+    given = {"name": "dedup.methods.SimHash", "weights": "tf", "max_distance": 12}
+    arguments = ("--method", json.dumps(given))
     evaluate("pages.jsonl", *arguments, "--sample", 60, "-o", "pairs.tsv")
     fill_in(pages / "pairs.tsv")
     with (pages / "pairs.tsv").open("a") as file:
         file.write("page/1\tnowhere\tyes\t\t\n")
     answered = (*arguments, "--answers", "pairs.tsv")
     out = evaluate("pages.jsonl", *answered)
-    assert "{'name': 'simhash', 'weights': 'tf', 'max_distance': " in out
+    assert "{'name': 'dedup.methods.SimHash', 'weights': 'tf', 'max_distance': " in out
     assert "1 answer is about pairs that are not among these." in out
     evaluate("pages.jsonl", *answered, "--sample", 65, "-o", "more.tsv")
     labels = [row["label"] for row in read_table(pages / "more.tsv")]
