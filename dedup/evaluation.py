@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 from dedup.evidence import Demands, Evidence, Names, Witness
 from dedup.extraction import Extraction, Extractor
@@ -25,6 +25,8 @@ from dedup.text import Document
 LABELS = ("dup", "part", "grey", "tmpl")
 Pair = tuple[int, int]
 """Numbers of two pages, the lower first."""
+Errors = dict[str, list[Pair]]
+"""The "false" pairs, which are none, and the "missed" ones."""
 _UNCOUNTED = ("part", "grey")
 
 
@@ -113,26 +115,19 @@ def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> Extra
     return extracted_of((folder / html).read_text("utf-8", "replace"), extractor)
 
 
-class Evaluation(NamedTuple):
-    """What `evaluate` tells of a method: *figures* for JSON, and the pairs that are wrong."""
-
-    figures: dict[str, Any]
-    false_pairs: list[Pair]
-    missed_pairs: list[Pair]
-
-
 def evaluate(
     collection: Collection,
     method: Method,
     progress: Callable[[], object] = lambda: None,
     *,
     demands: Demands | None = None,
-) -> Evaluation:
-    """Find the pairs of *collection* with *method* and its index; compare them with the labels.
+) -> tuple[dict[str, Any], Errors]:
+    """Return figures for JSON of how good *method* is on *collection*, and what it does wrong.
 
-    Equal texts are found whatever the method says of them, as in a crawl and a scan. *progress* is
-    called for every page. *demands*: what is asked of the evidence of a pair, as in a crawl;
-    ``None`` for nothing, so that the method alone is scored.
+    The pairs that it finds with its index are compared with the labels. Equal texts are found
+    whatever the method says of them, as in a crawl and a scan. *progress* is called for every page.
+    *demands*: what is asked of the evidence of a pair, as in a crawl; ``None`` for nothing, so that
+    the method alone is scored.
 
     Of the figures, "pairs_found" are those that count, right or false. "f1_edited" counts only
     pairs whose normalised texts differ. "cpu_ms_per_page" is the time of sketch and search, without
@@ -163,7 +158,7 @@ def evaluate(
     if demands:
         copies = _without_objections(copies, collection, method, demands)
     pairs = {(min(pair), max(pair)) for pair in copies}
-    false, missed, scores = compare(pairs, collection)
+    scores, errors = compare(pairs, collection)
     figures = {
         "collection": collection.name,
         "method": method.name,
@@ -174,10 +169,9 @@ def evaluate(
         "bytes_per_page": index.nbytes / len(documents),
         "lost_text": lost_with(pairs, collection.sequences, order)._asdict(),
         "pages_with_evidence": len(collection.evidence),
-        "false_pairs": len(false),
-        "missed_pairs": len(missed),
+        **{f"{kind}_pairs": len(wrong) for kind, wrong in errors.items()},
     }
-    return Evaluation(figures, false, missed)
+    return figures, errors
 
 
 def _without_objections(
@@ -205,10 +199,8 @@ def _without_objections(
     return {pair for pair in copies if not is_kept(*pair)}
 
 
-def compare(
-    pairs: Iterable[Pair], collection: Collection
-) -> tuple[list[Pair], list[Pair], dict[str, Any]]:
-    """Return the false and the missed pairs, and precision, recall, F1 and F1 of edited pairs.
+def compare(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any], Errors]:
+    """Return precision, recall, F1 and F1 of edited pairs, and what is wrong with *pairs*.
 
     Without pairs found, precision is 1; without pairs to find, recall is 1.
     """
@@ -228,7 +220,7 @@ def compare(
         "f1": _share(2 * len(right), len(found) + len(targets)),
         "f1_edited": _share(2 * hits, results + wanted),
     }
-    return sorted(found - targets), sorted(targets - found), scores
+    return scores, {"false": sorted(found - targets), "missed": sorted(targets - found)}
 
 
 def _share(part: int, whole: int) -> float:

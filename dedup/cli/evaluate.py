@@ -20,7 +20,7 @@ from dedup.cli.options import (
     methods_of,
 )
 from dedup.cli.terminal import diff, print_json, progress, show, show_heading, show_table
-from dedup.evaluation import Collection, Evaluation, evaluate, read_collection
+from dedup.evaluation import Collection, Errors, evaluate, read_collection
 from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, write_lexicon
 from dedup.lost_text import LostText
@@ -114,16 +114,17 @@ def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     pages = sum(len(collection.documents) for collection in collections)
     with progress("pages", pages * len(methods)) as advance:
         results = [
-            (collection, evaluate(collection, method, advance, demands=DEMANDS[options.evidence]))
+            (collection, *evaluate(collection, method, advance, demands=DEMANDS[options.evidence]))
             for collection in collections
             for method in methods
         ]
+    all_figures = [figures for _, figures, _ in results]
     if options.json:
-        print_json([result.figures for _, result in results])
+        print_json(all_figures)
         return
-    _show_results([result.figures for _, result in results], options.sweep)
-    for collection, result in results:
-        _show_errors(collection, result, options.errors)
+    _show_results(all_figures, options.sweep)
+    for collection, figures, errors in results:
+        _show_errors(collection, figures["method"], errors, options.errors)
 
 
 def _show_results(results: Sequence[dict[str, Any]], with_parameter: bool) -> None:
@@ -150,10 +151,10 @@ def _show_results(results: Sequence[dict[str, Any]], with_parameter: bool) -> No
     show_table(titles, rows)
 
 
-def _show_errors(collection: Collection, result: Evaluation, count: int) -> None:
-    for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
+def _show_errors(collection: Collection, method: str, errors: Errors, count: int) -> None:
+    for kind, pairs in errors.items():
         for pair in pairs[:count]:
-            title = f"{kind} pair of {result.figures['method']} in {collection.name}: "
+            title = f"{kind} pair of {method} in {collection.name}: "
             show_heading(title + " | ".join(collection.keys[number] for number in pair))
             show(diff(*(collection.documents[number].main_text or "" for number in pair)))
 
