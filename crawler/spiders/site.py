@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import SitemapSpider
+from scrapy.utils.defer import deferred_from_coro
 
 from crawler.demo.server import DemoServer
 from crawler.items import PageItem
@@ -110,7 +110,9 @@ class SiteSpider(SitemapSpider):
         self._pages += 1
         yield self._item(response)
         if self._pages == self.max_pages:
-            raise CloseSpider("max_pages")
+            # Not by CloseSpider: a page whose callback raises is not remembered as stored.
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="max_pages"))
+            return
         clicks = response.meta.get("clicks", 0)
         if self.max_depth is not None and clicks >= self.max_depth:
             return

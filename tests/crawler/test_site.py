@@ -49,6 +49,7 @@ def test_items_are_pages_with_text_title_language_coverage_time_and_on_demand_ht
     result = run(url="{0}", max_pages="1", save_html="yes")
     [item] = map(dict, result.items)
     assert result.stats["finish_reason"] == "max_pages"
+    assert result.stats["dedup/claims/committed"] == 1  # a later crawl knows the last page, too
     assert item.pop("fetched").endswith("+00:00")
     assert article(1)[:50] in item.pop("text")
     assert item.pop("canonical") is None
