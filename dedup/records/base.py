@@ -97,18 +97,17 @@ class Format(ABC):
     bytes_read = 0
     """How much of the files the pass that is under way has read; after it, `nbytes`."""
 
-    def __init__(
-        self, paths: Sequence[Path], fields: Fields, files: Sequence[Path] | None = None
-    ) -> None:
-        """Prepare to read *files*, by default *paths*; raises RecordError if that is sure to fail.
-
-        *paths* are what was named.
-        """
+    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
+        """Prepare to read *paths*; raises RecordError if that is sure to fail."""
         self.paths = paths
         self.fields = fields
-        self._files = paths if files is None else files
         self._states = self._states_now()
         self._bytes_before = 0
+
+    @property
+    def _files(self) -> Sequence[Path]:
+        """The files that are read: what was named, or what is in that."""
+        return self.paths
 
     def raw_records(self) -> Iterator[RawRecord]:
         """Yield the records, in the same order each time; raises OSError."""

@@ -31,7 +31,12 @@ class Folder(Format):
             raise RecordError(
                 f"{repeated} is in more than one of the folders; scan their parent folder instead"
             )
-        super().__init__(paths, fields, [folder / name for folder, name in self._names])
+        super().__init__(paths, fields)
+
+    @property
+    def _files(self) -> Sequence[Path]:
+        # Not kept: there may be millions, in each process that parses them.
+        return [folder / name for folder, name in self._names]
 
     @property
     def has_html(self) -> bool:

@@ -444,6 +444,11 @@ class TestFolder:
         assert format_.parse(raws[1].data)[:3] == ('<meta charset="gbk"><p>北京', True, "b.HTML")
         assert errors(format_)[2] == "not utf-8 (invalid start byte at 0)"
 
+    def test_each_process_that_parses_files_has_their_names_once(self, tmp_path):
+        (tmp_path / "below").mkdir()
+        (tmp_path / "below" / "one.txt").touch()
+        assert pickle.dumps(opened(tmp_path)).count(b"one.txt") == 1
+
     def test_dates_and_modes_are_copied(self, tmp_path):
         folder = write(tmp_path / "a", ["text"])
         target = rewritten(opened(folder), tmp_path / "b", [1]) / "texts" / "page0.txt"
