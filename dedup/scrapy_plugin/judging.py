@@ -393,10 +393,10 @@ class Judge:
         The best of such URLs is noted: later crawls that meet the same content under it take it for
         unchanged.
         """
-        if not page.url:
+        original = verdict.original
+        if not (page.url and original):  # an item may have none
             return verdict
         preference, store = self.settings.prefer or CLEAN_URLS, self.detector.store
-        original = verdict.original or ""
         try:
             if not preference.prefers(page, Copy(original)):
                 return verdict

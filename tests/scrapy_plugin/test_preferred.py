@@ -1,7 +1,7 @@
 """What was stored under a worse URL than a later copy has is known under the better one."""
 
 import pytest
-from crawls import known_site, query, report_in
+from crawls import crawl, known_site, query, report_in, spider_over
 from texts import article, page
 
 TEXT = article(1)
@@ -31,6 +31,17 @@ def test_the_mark_of_a_duplicate_names_the_better_url(site):
     assert marks_of(result, "original") == [None, site.url + PRINT, site.url + PRINT]
     assert marks_of(result, "preferred") == [None, site.url + CLEAN, None]
     assert result.stats["dedup/preferred"] == 1
+
+
+def test_nothing_is_preferred_to_an_item_without_a_url():
+    async def start(self):
+        yield {"text": TEXT}
+        yield {"text": TEXT, "url": "https://a/tea"}
+
+    settings = {"DEDUP_ITEM_FIELD": "text", "DEDUP_ACTION": "mark", "DEDUP_PREFER": ["https"]}
+    result = crawl(spider_over(start=start), **settings)
+    assert marks_of(result, "verdict") == ["new", "exact-duplicate"]
+    assert marks_of(result, "preferred") == [None, None]
 
 
 def test_without_the_setting_cleaner_urls_are_named_too(site):
