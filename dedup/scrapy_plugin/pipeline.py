@@ -84,7 +84,7 @@ class ItemPipeline:
         if self._named > _MOST_NAMED:
             logger.log(
                 _level(self._plugin.settings),
-                'Dropped %d more, which DEDUP_LOG_LEVEL = "DEBUG" names, and a report',
+                'Dropped %d more, which LOG_LEVEL and DEDUP_LOG_LEVEL = "DEBUG" name, and a report',
                 self._named - _MOST_NAMED,
             )
 
