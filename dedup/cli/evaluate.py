@@ -19,7 +19,8 @@ from dedup.cli.options import (
     extractor_of,
     methods_of,
 )
-from dedup.cli.terminal import diff, print_json, progress, show, show_heading, show_table
+from dedup.cli.terminal import color, print_json, progress, show, show_heading, show_table
+from dedup.diff import word_diff
 from dedup.evaluation import Collection, Errors, evaluate, read_collection
 from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, write_lexicon
@@ -156,7 +157,8 @@ def _show_errors(collection: Collection, method: str, errors: Errors, count: int
         for pair in pairs[:count]:
             title = f"{kind} pair of {method} in {collection.name}: "
             show_heading(title + " | ".join(collection.keys[number] for number in pair))
-            show(diff(*(collection.documents[number].main_text or "" for number in pair)))
+            texts = (collection.documents[number].main_text or "" for number in pair)
+            show(color(word_diff(*texts)))
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dedup.diff import Part, word_diff
+from dedup.diff import Part
 from dedup.text import printable
 
 
@@ -50,16 +50,11 @@ class _Console(Console):
         raise BrokenPipeError  # instead of exit code 1
 
 
-def console() -> Console:
-    """Return the console for what people read."""
-    # A file or a pipe has no width; 160 columns keep tables from being truncated.
-    width = None if sys.stdout.isatty() else 160
-    return _Console(width=width, highlight=False)
-
-
 def show(*what: RenderableType, soft_wrap: bool = False) -> None:
     """Print what people read; an empty line of nothing."""
-    console().print(*what, soft_wrap=soft_wrap)
+    # A file or a pipe has no width; 160 columns keep tables from being truncated.
+    width = None if sys.stdout.isatty() else 160
+    _Console(width=width, highlight=False).print(*what, soft_wrap=soft_wrap)
 
 
 def show_line(line: str, style: str = "") -> None:
@@ -98,11 +93,6 @@ def _cell(value: Any) -> Text:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(f"{json.dumps(value, indent=1)}\n")
-
-
-def diff(first: str, second: str) -> Text:
-    """Return the words of two texts: in red what only the first has, in green only the second."""
-    return color(word_diff(first, second))
 
 
 def color(parts: Iterable[Part]) -> Text:

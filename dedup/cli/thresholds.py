@@ -13,7 +13,8 @@ from dedup.atomic_file import replacing
 from dedup.calibration import LABELS, PRECISION, Candidates, Step, find_candidates, recommend
 from dedup.cli.ledgers import open_ledger, texts_of_feed
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import diff, print_json, progress, show, show_table
+from dedup.cli.terminal import color, print_json, progress, show, show_table
+from dedup.diff import word_diff
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
@@ -124,7 +125,7 @@ def _write_pairs(
     rows.writerow([*_COLUMNS, "differences", "text1", "text2"])
     for keys in sample:
         texts = [pages[key].main_text or "" for key in keys]
-        cells = (text[:_MOST_IN_CELL] for text in (diff(*texts).plain, *texts))
+        cells = (text[:_MOST_IN_CELL] for text in (color(word_diff(*texts)).plain, *texts))
         rows.writerow([*keys, answers.get(frozenset(keys), ""), *cells])
     with replacing(path) as file:
         file.write(table.getvalue().encode())
