@@ -74,6 +74,30 @@ def test_urls_that_are_known_to_be_copies_are_not_fetched_and_nothing_is_lost(tm
         assert len(site.fetched()) < first - 10
 
 
+def test_fewer_comparisons_are_no_rule(tmp_path):
+    with products(size=4).served() as url:
+        result = crawl_shop(url, tmp_path, DEDUP_SKIP_URLS=True, **IN_ORDER)
+    assert "dedup/saved_requests/url_rule" not in result.stats
+
+
+def test_a_part_of_urls_without_which_links_would_not_be_found_is_no_rule(tmp_path):
+    site = products()
+    answer = site.answer
+
+    def with_more(path: str) -> str | None:
+        number, _, session = path[1:].partition("?sid=")
+        if path.startswith("/more"):
+            return page(article(500 + int(path[5:])), title=path)
+        if session:
+            return page(article(int(number)), f"/more{number}", title=f"Product {number}")
+        return answer(path)
+
+    site.answer = with_more
+    result = run(site, tmp_path, DEDUP_SKIP_URLS=True, **IN_ORDER)
+    assert contents(result) == sorted([*PRODUCTS, *(f"/more{number}" for number in range(SIZE))])
+    assert "parameter sid has" not in result.table
+
+
 @each(
     ("query", "expected"),
     [
