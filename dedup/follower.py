@@ -1,8 +1,9 @@
 """What a process knows of stored pages, kept in step with the log of a store."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
@@ -60,9 +61,10 @@ class Follower:
         read, ValueError if a sketch is none of the method's.
         """
         view = View(self.method, self.rule)
-        async with aclosing(self.store.stored()) as pieces:
-            async for piece in pieces:
-                view.load(piece)
+        with _no_garbage_collection():
+            async with aclosing(self.store.stored()) as pieces:
+                async for piece in pieces:
+                    view.load(piece)
         self.view = view
 
     async def claim(self, claimed: Claimed, view: View) -> Claim:
@@ -183,3 +185,15 @@ class Follower:
     async def expire(self) -> None:
         """Have the claims end that somebody waits for, and whose owners are gone."""
         await self.store.expire(claim.number for claim in self.view.open_claims if claim.is_awaited)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Save a third of the time to read many pages, whose records make no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

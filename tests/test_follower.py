@@ -1,6 +1,7 @@
 """Processes over one log while messages get lost, time passes and history changes."""
 
 import asyncio
+import gc
 from contextlib import suppress
 from random import Random
 
@@ -10,9 +11,16 @@ from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.record import Committed, PageRecord
+from dedup.record import Committed, PageRecord, StoredBatch
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
+from dedup.stores import (
+    HistoryChangedError,
+    LedgerError,
+    MemoryStore,
+    News,
+    StoreDownError,
+    finished,
+)
 from dedup.stores import shared as module
 from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
@@ -354,3 +362,19 @@ def test_a_page_that_is_not_compared_is_not_entered_later():
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
     assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
     assert not detector.follower.late_claims
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_is_collected_again_once_the_pages_are_read(fails):
+    collected = []
+
+    class Pages(MemoryStore):
+        async def stored(self):
+            collected.append(gc.isenabled())
+            yield StoredBatch([])
+            if fails:
+                raise LedgerError("it is damaged")
+
+    with suppress(LedgerError):
+        finished(Detector(SimHash(1), store=Pages()).load())
+    assert [*collected, gc.isenabled()] == [False, True]
