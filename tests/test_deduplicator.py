@@ -7,20 +7,10 @@ from texts import article, edited, page
 
 from dedup import Deduplicator
 from dedup.deduplicator import Group
-from dedup.methods import METHODS
 from dedup.rule import Kind
 from dedup.stores import LedgerError
 
 TEXTS = {str(number): article(number) for number in range(5)}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_each_method_finds_an_equal_text_and_takes_others_for_new(method: str):
-    with Deduplicator(method) as texts:
-        assert [v.kind for v in texts.add_many(TEXTS.items())] == [Kind.NEW] * len(TEXTS)
-        verdict = texts.add("copy", TEXTS["3"])
-        assert (verdict.kind, verdict.original) == (Kind.EXACT, "3")
-        assert len(texts) == len(TEXTS)
 
 
 def test_near_duplicates_are_grouped_under_the_text_that_was_kept():
