@@ -284,6 +284,9 @@ class _ReportingFilter(ItemFilter):
         self._report(self._uri)
         return True
 
+    def __getattr__(self, name: str) -> Any:  # what an exporter of the project's own asks it
+        return getattr(self._filter, name)
+
 
 def _has_other_consumer(crawler: "Crawler") -> bool:
     """Return whether a pipeline, or a receiver of the signal item_scraped, may store items.

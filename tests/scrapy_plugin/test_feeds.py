@@ -481,3 +481,17 @@ def test_an_exporter_that_is_asynchronous_is_awaited(feed: Path, ledger: Path):
     run(site, ledger, feed, EXTENSIONS=extensions)
     assert urls_in(feed) == ["/b", "/print/a"]
     assert sorted(remembered(ledger)) == ["/b", "/print/a"]
+
+
+class OfClasses(FeedExporter):
+    """Exports to feeds of certain classes only."""
+
+    def item_scraped(self, item: Any, spider: Any) -> None:
+        if all(slot.filter.item_classes for slot in self.slots):
+            super().item_scraped(item, spider)
+
+
+def test_a_filter_has_its_own_attributes(feed: Path):
+    extensions = {"scrapy.extensions.feedexport.FeedExporter": None, OfClasses: 0}
+    run(SITE, feed=feed, EXTENSIONS=extensions, FEED_OPTIONS={"item_classes": [dict]})
+    assert urls_in(feed) == ["/print/a", "/b"]
