@@ -260,6 +260,7 @@ def parent(*arguments):
     """The script parent.py in a session of its own, and the id of its worker."""
     process = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("parent.py"), *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
