@@ -179,6 +179,7 @@ class Detector:
         claim.replaces = tuple(replaces)
         if look and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
+            apart_from |= {one.number for one in own}  # they may have got theirs only now
             look = await self._look(record, apart_from, claim, own_names, believes)
             if not look.is_of_new_page:
                 self.release(claim)

@@ -357,6 +357,15 @@ async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_r
         await trying
 
 
+async def test_an_item_is_not_compared_with_its_page_that_was_kept_unchecked():
+    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    of_page = detector.unchecked(page(NEAR, "a")).claim
+    detector.commit(of_page)
+    verdict, claim, _ = await detector.reserve(page(NEAR, "a"), own=[of_page])
+    assert verdict.kind is Kind.NEW
+    assert of_page.number < claim.number
+
+
 def test_a_page_that_is_not_compared_is_not_entered_later():
     detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
