@@ -1,16 +1,14 @@
 """Makes the modules that tests share importable by their names, and Ctrl-C work in all of them.
 
-And what makes the tests fast and keeps them so, and a disk that is soon full.
+And what makes the tests fast, and a disk that is soon full.
 """
 
 import asyncio
 import gc
 import os
 import signal
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
@@ -23,29 +21,25 @@ for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 TESTS = Path(__file__).parent
-BUDGET = 20
-"""The seconds of CPU that a module may take, on the machine of which the next line tells."""
-PROBE_SECONDS = 0.0008
-"""What `_probe` takes there, while nothing else runs. A busy processor takes several times that."""
-DEAR = {
-    "spark/test_scan_on_spark.py": "Java compiles all that it does, and a scan has dozens of jobs",
-    "spark/test_standalone_cluster.py": "a cluster is half a dozen processes of Java",
-    "spark/test_deduplicate.py": "jobs of Spark",
-    "spark/test_judge.py": "jobs of Spark",
-    "test_docs.py": "runs all blocks of the documentation: a hundred commands, and Spark",
-    "scrapy_plugin/test_fleet.py": "a dozen processes of Scrapy, each of which takes a second",
-    "stores/test_log.py": "every promise of a log on each of four stores",
-    "stores/test_conformance.py": "fleets of processes on four servers",
-    "scrapy_plugin/test_crashes.py": "processes of Scrapy that are killed, and begun again",
-    "scrapy_plugin/test_shared_stores.py": "processes of Scrapy, and servers that do not answer",
-    "scrapy_plugin/test_crawling.py": "a dozen processes of Scrapy",
-    "scrapy_plugin/test_reactors.py": "a dozen processes of Scrapy",
-    "scrapy_plugin/test_feeds.py": "processes of Scrapy, and dozens of crawls",
-    "workers/test_worker_pool.py": "a worker for each page that ends its own",
-    "test_packaging.py": "installs what it has built",
-    "test_benchmarks.py": "runs all benchmarks",
-}
-"""Modules that may take more, and why. They are begun first, those that take longest before all."""
+LONGEST = (
+    "spark/test_scan_on_spark.py",
+    "spark/test_standalone_cluster.py",
+    "spark/test_deduplicate.py",
+    "spark/test_judge.py",
+    "test_docs.py",
+    "scrapy_plugin/test_fleet.py",
+    "stores/test_log.py",
+    "stores/test_conformance.py",
+    "scrapy_plugin/test_crashes.py",
+    "scrapy_plugin/test_shared_stores.py",
+    "scrapy_plugin/test_crawling.py",
+    "scrapy_plugin/test_reactors.py",
+    "scrapy_plugin/test_feeds.py",
+    "workers/test_worker_pool.py",
+    "test_packaging.py",
+    "test_benchmarks.py",
+)
+"""The files that take longest: they are begun first, so that nobody waits for them at the end."""
 
 # Most of what Spark does here is done once: the best compiler of Java takes longer than it saves.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -113,7 +107,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, and end with those that are to be alone."""
-    paths = dict.fromkeys([*(TESTS / name for name in DEAR), *(item.path for item in items)])
+    paths = dict.fromkeys([*(TESTS / name for name in LONGEST), *(item.path for item in items)])
     places = {path: place for place, path in enumerate(paths)}
     last = {item.path for item in items if _is_alone(item)}
     spark = TESTS / "spark"
@@ -179,50 +173,6 @@ def pytest_runtest_protocol(
         item.session.stash[_HOLDS] = _is_alone(item) and _is_alone(nextitem)
         if not item.session.stash[_HOLDS]:
             _held.close()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _budget(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a module that takes more CPU than there is for one."""
-    begun = _cpu_seconds()
-    probes = request.session.stash[_PROBES] = [_probe()]
-    yield
-    seconds = _cpu_seconds() - begun
-    name = str(request.path.relative_to(TESTS))
-    probes.append(_probe())
-    allowed = BUDGET * max(1, statistics.mean(probes) / PROBE_SECONDS)
-    if seconds > allowed and name not in DEAR:
-        pytest.fail(f"{name} took {seconds:.0f} s of CPU, and may take {allowed:.0f} at this speed")
-
-
-_PROBES = pytest.StashKey[list[float]]()
-
-
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Learn how fast the machine is just now."""
-    item.session.stash.get(_PROBES, []).append(_probe())
-
-
-def _probe() -> float:
-    """Return the seconds of CPU that a loop takes now."""
-    begun = time.process_time()
-    sum(number * number for number in range(20_000))
-    return time.process_time() - begun
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that it has started, ended or not."""
-    from processes import children_of
-
-    ticks, processes = 0, [os.getpid()]
-    for process in processes:
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            processes += children_of(process)
-        except OSError:  # it has ended meanwhile
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.hookimpl(wrapper=True)
