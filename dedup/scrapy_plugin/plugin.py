@@ -121,7 +121,7 @@ class Extension:
             self.settings = settings
         except (LedgerError, SettingError) as error:
             logger.error("The crawl does not start: %s", error)
-            raise
+            raise error from None  # Scrapy would show the tracebacks of all causes
         for name in (
             "spider_opened", "item_scraped", "item_dropped", "item_error", "spider_closed",
             "engine_stopped",
