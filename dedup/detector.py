@@ -166,10 +166,9 @@ class Detector:
         claim = _claim_of_page(own, record.scope)
         if claim or verdict.kind is not Kind.NEW:
             believes = None
-        apart_from = earlier.numbers.union(one.number for one in own)
         look = None
         if not (again or reason or earlier.has_changed_item(record)):
-            look = await self._look(record, apart_from, claim, own_names, believes)
+            look = await self._look(record, earlier, own, claim, own_names, believes)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         if claim:
@@ -179,8 +178,7 @@ class Detector:
         claim.replaces = tuple(replaces)
         if look and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
-            apart_from |= {one.number for one in own}  # they may have got theirs only now
-            look = await self._look(record, apart_from, claim, own_names, believes)
+            look = await self._look(record, earlier, own, claim, own_names, believes)
             if not look.is_of_new_page:
                 self.release(claim)
                 return await self._barred(record, look, earlier)
@@ -211,15 +209,18 @@ class Detector:
     async def _look(
         self,
         record: PageRecord,
-        apart_from: Collection[int],
+        earlier: EarlierPages,
+        own: Collection[Claim],
         claim: Claim | None,
         own_names: Mapping[bytes, bytes],
         believes: Callable[[Objection, str], bool] | None,
     ) -> Look:
         """Return what *record* is, without its title if it is a copy by its own word.
 
-        Open claims after *claim*, that of the page, do not count.
+        Neither *earlier* pages nor *own* claims count, nor open ones after *claim*, the page's.
         """
+        # Of the own ones, some may have got their numbers only now.
+        apart_from = earlier.numbers.union(one.number for one in own)
         older_than = inf if claim is None or claim.number < 0 else claim.number
         look = self._view.look(record, apart_from, older_than, own_names)
         if not (believes and look.is_of_new_page and look.objection):

@@ -10,7 +10,15 @@ from typing import Any
 from rich.text import Text
 
 from dedup.atomic_file import replacing
-from dedup.calibration import LABELS, PRECISION, Candidates, Step, find_candidates, recommend
+from dedup.calibration import (
+    LABELS,
+    PRECISION,
+    Candidates,
+    Pair,
+    Step,
+    find_candidates,
+    recommend,
+)
 from dedup.cli.ledgers import open_ledger, texts_of_feed
 from dedup.cli.options import choices_of, methods_of
 from dedup.cli.terminal import color, print_json, progress, show, show_table
@@ -62,11 +70,7 @@ def run(options: argparse.Namespace) -> None:
     labels = {pair: answers[both] for pair, both in pairs.items() if both in answers}
     if not labels:
         raise ValueError(f"{options.answers} has no answer about a pair of these pages")
-    texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
-    results = {
-        step: lost_with(candidates.pairs(step.threshold), texts, order)
-        for step in candidates.steps(labels)
-    }
+    results = _results(candidates, labels, documents)
     if options.json:
         chosen = recommend(list(results))
         print_json({
@@ -84,6 +88,17 @@ def run(options: argparse.Namespace) -> None:
     _show(candidates, choice, results)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
+
+
+def _results(
+    candidates: Candidates, labels: Mapping[Pair, str], documents: Sequence[Document]
+) -> dict[Step, LostText]:
+    """Return what the answers say of each threshold, and the text that would be lost there."""
+    texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
+    return {
+        step: lost_with(candidates.pairs(step.threshold), texts, order)
+        for step in candidates.steps(labels)
+    }
 
 
 def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Document]:
