@@ -5,10 +5,11 @@ import os
 import re
 import shutil
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from oracle.site import Key, Server
 LONGEST_CRAWL, LONGEST_WAIT = 60, 10
 _REFUSED = re.compile(r"ERROR: (\S+) is not whole: half an item")
 _TORN = re.compile(r"torn\d+-")
-Violations = dict[str, list[str]]
+Violations = defaultdict[str, list[str]]
 """What was found, by kind."""
 
 
@@ -34,9 +35,6 @@ class Crawl:
     folder: Path
     has_disks: bool
     ledger: Path = field(init=False)
-    broken_queues: int = 0
-    """How often Scrapy could not read the queue of its job any more, which was then removed."""
-
     log_read: int = 0
     """How much of the log was looked through for feeds that were refused."""
 
@@ -92,7 +90,6 @@ class Crawl:
                 process.kill()
                 process.join()
                 shutil.rmtree(self.job / "requests.queue")
-                self.broken_queues += 1
         if process.is_alive():
             process.kill()
             process.join()
@@ -136,25 +133,16 @@ class Crawl:
         """Return the files of the feeds."""
         return sorted(path for path in self.feeds.rglob("*") if path.is_file())
 
-    def by_feed(self) -> dict[str, list[Path]]:
-        """Return the files of each feed."""
-        patterns = {
-            name: FEEDS[name][0].replace("%(batch_id)03d", "*") for name in self.scenario.feeds
-        }
-        return {
-            name: [p for p in self.paths() if _is_of(_TORN.sub("", p.name), pattern)]
-            for name, pattern in patterns.items()
-        }
+    def paths_of(self, feed: str) -> list[Path]:
+        """Return the files of a feed, also those that were moved aside."""
+        pattern = FEEDS[feed][0].replace("%(batch_id)03d", "*")
+        return [path for path in self.paths() if fnmatch(_TORN.sub("", path.name), pattern)]
 
     def stored(self) -> dict[str, Counter[Key]]:
         """Return how often each item is in each feed."""
-        return {feed: found for feed, (found, _) in self.read().items()}
-
-    def read(self) -> dict[str, tuple[Counter[Key], Counter[str]]]:
-        """Return how often each item is in each feed, and how many others are spoilt."""
         return {
-            name: readers.stored_in(paths, self.scenario.contents)
-            for name, paths in self.by_feed().items()
+            name: readers.stored_in(self.paths_of(name), self.scenario.contents)
+            for name in self.scenario.feeds
         }
 
     def named_items(self) -> set[Key]:
@@ -170,7 +158,7 @@ class Crawl:
         named = self.named_items()
         for feed, stored in self.stored().items():
             if missing := sorted(named - set(stored)):
-                found.setdefault("in the ledger, not in the feed", []).append(
+                found["in the ledger, not in the feed"].append(
                     f"{when}: {feed} lacks {len(missing)} of {len(named)}: {missing[:4]}"
                 )
 
@@ -183,17 +171,16 @@ class Crawl:
         for feed, stored in self.stored().items():
             if lost := sorted(units - {unit for _, unit in stored}):
                 never = len(set(lost) - units_given)
-                found.setdefault("content lost", []).append(
+                found["content lost"].append(
                     f"{when}: {feed} lacks {len(lost)} of {len(units)} contents, {never} were not "
                     f"requested: {lost[:6]}"
                 )
 
     def finish(self, found: Violations) -> Counter[str]:
         """Crawl all without a disturbance, add what is wrong then, and return counts."""
-        contents, counts = self.scenario.contents, Counter[str]()
-        if self.job and self.end(self.start()) is None:
-            found.setdefault("hangs", []).append("the resumed job")
         if self.job:
+            if self.end(self.start()) is None:
+                found["hangs"].append("the resumed job")
             self.check_ledger(found, "the resumed job")
         named, before = self.named_items(), self.stored()
         already = len(self.server.given)
@@ -201,29 +188,25 @@ class Crawl:
         while self.move_torn_feeds():
             code = self.end(self.start(whole=True))
         if code != 0:
-            found.setdefault("the last crawl fails", []).append(
-                f"exit code {code}; {self.last_words()}"
-            )
+            found["the last crawl fails"].append(f"exit code {code}; {self.last_words()}")
         self.check_ledger(found, "the last crawl")
-        after = self.stored()
-        spoilt = sum((bad for _, bad in self.read().values()), Counter[str]())
-        given = {path for _, path in self.server.given[already:]}
         self.check_contents(found, "the last crawl", already)
+        after = self.stored()
+        counts = Counter(
+            {
+                "contents": len(self.scenario.contents.units),
+                "items": sum(stored.total() for stored in after.values()),
+                "surplus": sum(
+                    stored.total() - len({unit for _, unit in stored}) for stored in after.values()
+                ),
+                "named": len(self.named_items()),
+            }
+        )
         for feed, stored in after.items():
-            units = {unit for _, unit in stored}
             if again := sorted(key for key in named if stored[key] > before[feed][key] > 0):
-                found.setdefault("stored again though known", []).append(
-                    f"{feed}: {len(again)}: {again[:4]}"
-                )
-            counts["surplus"] += sum(stored.values()) - len(units)
-            counts["items"] += sum(stored.values())
-        if self.scenario.expects_fields and spoilt["empty"]:
-            counts["empty fields"] += spoilt["empty"]
-        counts["spoilt"] += spoilt["spoilt"]
-        counts["contents"] = len(contents.units)
-        counts["broken queues"] = self.broken_queues
-        counts["named"] = len(self.named_items())
+                found["stored again though known"].append(f"{feed}: {len(again)}: {again[:4]}")
         if self.scenario.has_duplicates:
+            given = {path for _, path in self.server.given[already:]}
             self.check_duplicates(found, after, given)
         return counts
 
@@ -233,29 +216,19 @@ class Crawl:
         """Add the items that were given at the end, and are neither in a feed nor in the file."""
         contents = self.scenario.contents
         path = self.folder / "duplicates"
-        dropped = {}
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        for line in lines:
-            try:
-                row = json.loads(line)["item"]
-            except ValueError:
-                continue
-            dropped[readers.key_of(row)] = row
+        rows = readers.json_lines(path.read_bytes() if path.exists() else b"")
+        dropped = {readers.key_of(row["item"]): row["item"] for row in rows}
         expected = {
             key for key in contents.texts
             if urldefrag(key[0])[0] in given - contents.troubled - contents.refused
         }  # fmt: skip
-        missing = sorted(expected - set().union(*stored.values()) - set(dropped))
-        if missing:
-            found.setdefault("dropped, not in DEDUP_DUPLICATES", []).append(
-                f"{len(missing)}: {missing[:4]}"
+        if missing := sorted(expected - set().union(*stored.values()) - set(dropped)):
+            found["dropped, not in DEDUP_DUPLICATES"].append(f"{len(missing)}: {missing[:4]}")
+        empty = sorted(str(key) for key, row in dropped.items() if not row.get("body"))
+        if self.scenario.expects_fields and empty:
+            found["fields are empty in DEDUP_DUPLICATES"].append(
+                f"{len(empty)} of {len(dropped)}: {empty[:4]}"
             )
-        if self.scenario.expects_fields:
-            empty = sorted(str(key) for key, row in dropped.items() if not row.get("body"))
-            if empty:
-                found.setdefault("fields are empty in DEDUP_DUPLICATES", []).append(
-                    f"{len(empty)} of {len(dropped)}: {empty[:4]}"
-                )
 
     def last_words(self, lines: int = 3) -> str:
         """Return the last lines of the log."""
@@ -263,13 +236,6 @@ class Crawl:
 
     def log_text(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
-
-
-def _is_of(name: str, pattern: str) -> bool:
-    if "*" not in pattern:
-        return name == pattern
-    begin, _, end = pattern.partition("*")
-    return name.startswith(begin) and name[len(begin) :].partition(".")[2] == end[1:]
 
 
 @contextmanager
@@ -294,7 +260,11 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def send(pid: int, number: int) -> bool:
+def send(process: ForkServerProcess, number: int) -> bool:
+    return process.is_alive() and send_to(process.pid or 0, number)
+
+
+def send_to(pid: int, number: int) -> bool:
     """Send a signal, and return whether the process was there."""
     try:
         os.kill(pid, number)

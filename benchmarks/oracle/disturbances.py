@@ -1,7 +1,7 @@
 """What happens to a crawl: each of these crawls, disturbs, and says whether that came in time."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -9,8 +9,8 @@ from random import Random
 
 from dedup.stores.ledger_file import LedgerFile, LedgerInUseError, lock
 from oracle import disks
-from oracle.crawling import Crawl, Violations, children, nap, send
-from oracle.faults import ERRORS, Fault
+from oracle.crawling import Crawl, Violations, children, nap, send, send_to
+from oracle.faults import Fault
 
 _TOO_LARGE = "File too large"
 # About as many as a crawl makes.
@@ -41,13 +41,13 @@ class Disturber:
         """Wait for the end; *after*: what has happened, if it may cost that crawl no content."""
         code = self.crawl.end(process)
         if code is None:
-            self.found.setdefault("hangs", []).append(self.crawl.last_words())
+            self.found["hangs"].append(self.crawl.last_words())
         if after and code == 0 and not (self.crawl.job or self.crawl.was_refused()):
             self.crawl.check_contents(self.found, after, self._given)
         return code
 
     def _killed(self, process: ForkServerProcess) -> bool:
-        send(process.pid or 0, signal.SIGKILL) if process.is_alive() else None
+        process.kill()
         return self._ended(process) == -signal.SIGKILL
 
     def kill(self) -> bool:
@@ -55,55 +55,33 @@ class Disturber:
 
     def kill_late(self) -> bool:
         """After the last pages, when the feeds and the ledger are closed."""
-        return self._killed(self._nearly_ended())
-
-    def _nearly_ended(self) -> ForkServerProcess:
         process, server = self.crawl.start(), self.crawl.server
         given = -1
         while process.is_alive() and len(server.given) != given:
             given = len(server.given)
             server.wait_for(given + 1, process.is_alive, 20.0 if given == self._given else 0.06)
         nap(self.rng, 0.15)
-        return process
+        return self._killed(process)
 
-    def planted_kill(self) -> bool:
-        calls = ("write", "write", "replace", "sql", "commit", "committed")
-        return self._planted("kill", calls)
-
-    def tear(self) -> bool:
-        return self._planted("tear", ("write",))
-
-    def _planted(self, does: str, calls: tuple[str, ...], times: int = 1) -> bool:
-        call = self.rng.choice(calls)
+    def planted(self, does: Sequence[str], calls: Sequence[str], times: Sequence[int]) -> bool:
+        """One of *calls* kills the crawler or fails, once or for a while."""
+        does, call = self.rng.choice(does), self.rng.choice(calls)
         under = self.crawl.feeds if call == "write" else self.crawl.folder
         if call == "write" and self.rng.random() < 0.4:
             has_another = self.crawl.scenario.has_duplicates
             under = self.crawl.folder / ("duplicates" if has_another else "")
-        fault = Fault(call, self.rng.randint(1, _MOST_CALLS[call]), does, times, str(under))
+        nth = self.rng.randint(1, _MOST_CALLS[call])
+        fault = Fault(call, nth, does, self.rng.choice(times), str(under))
         code = self._ended(self.crawl.start(fault=fault))
         if does in ("kill", "tear"):
             return code == -signal.SIGKILL
         return any("fault" in note for note in self.crawl.noted())
 
-    def error(self) -> bool:
-        """A call fails, once or for a while."""
-        calls = ("write", "write", "write", "replace", "sql", "commit")
-        return self._planted(self.rng.choice(ERRORS), calls, self.rng.choice((1, 1, 3, 30)))
-
-    def terminate(self) -> bool:
-        return self._signalled(signal.SIGTERM)
-
-    def interrupt(self) -> bool:
-        return self._signalled(signal.SIGINT)
-
-    def interrupt_twice(self) -> bool:
-        return self._signalled(signal.SIGINT, signal.SIGINT)
-
-    def _signalled(self, *signals: int) -> bool:
+    def signalled(self, *signals: int) -> bool:
         process = self._began()
         sent = False
         for number in signals:
-            sent = process.is_alive() and send(process.pid or 0, number)
+            sent = send(process, number)
             nap(self.rng, 0.05)
         self._ended(process)
         return sent
@@ -111,9 +89,9 @@ class Disturber:
     def stop(self) -> bool:
         """The crawler stands still for a moment."""
         process = self._began()
-        stopped = process.is_alive() and send(process.pid or 0, signal.SIGSTOP)
+        stopped = send(process, signal.SIGSTOP)
         nap(self.rng, 0.5)
-        send(process.pid or 0, signal.SIGCONT) if process.is_alive() else None
+        send(process, signal.SIGCONT)
         self._ended(process, after="the crawler stood still")
         return stopped
 
@@ -121,10 +99,10 @@ class Disturber:
         """Workers stand still for longer than the time limit of a page, or not that long."""
         process = self._began()
         workers = children(process.pid or 0)
-        stopped = sum(send(worker, signal.SIGSTOP) for worker in workers) > 0
+        stopped = sum(send_to(worker, signal.SIGSTOP) for worker in workers) > 0
         process.join(self.rng.uniform(0, 4))
         for worker in workers:
-            send(worker, signal.SIGCONT)
+            send_to(worker, signal.SIGCONT)
         self._ended(process, after="workers stood still")
         return stopped
 
@@ -134,23 +112,14 @@ class Disturber:
         killed = 0
         for _ in range(self.rng.randint(1, 12)):
             for worker in children(process.pid or 0):
-                killed += send(worker, signal.SIGKILL)
+                killed += send_to(worker, signal.SIGKILL)
             nap(self.rng, 0.15)
             if not process.is_alive():
                 break
         self._ended(process, after="workers were killed")
         return killed > 0
 
-    def fill_feeds(self) -> bool:
-        return self._filled(self.crawl.feeds)
-
-    def fill_ledger(self) -> bool:
-        return self._filled(self.crawl.disk)
-
-    def fill_temporary(self) -> bool:
-        return self._filled(self.crawl.temporary)
-
-    def _filled(self, folder: Path) -> bool:
+    def filled(self, folder: Path) -> bool:
         """A disk is full, for a moment or up to the end, which may be a kill."""
         rng = self.rng
         if rng.random() < 0.3:  # from the start
@@ -182,23 +151,21 @@ class Disturber:
     def second(self) -> bool:
         """A second process wants the ledger; the first one stands still, or is then killed."""
         first = self._began()
-        if not (first.is_alive() and send(first.pid or 0, signal.SIGSTOP)):
-            self._ended(first)
-            return False
-        if not self._is_ledger_held():  # at its end, a crawl gives it back before it is gone
-            send(first.pid or 0, signal.SIGCONT)
+        # At its end, a crawl gives the ledger back before it is gone.
+        if not (send(first, signal.SIGSTOP) and self._is_ledger_held()):
+            send(first, signal.SIGCONT)
             self._ended(first)
             return False
         log = self.crawl.folder / "log of the second"
         code = self.crawl.end(self.crawl.start(agent="second", log=log), 20)
         if code in (0, None) or "in use" not in log.read_text().replace("used by", "in use"):
-            self.found.setdefault("a second process is not refused", []).append(f"exit code {code}")
+            self.found["a second process is not refused"].append(f"exit code {code}")
         if any(agent == "second" for agent, _ in self.crawl.server.given):
-            self.found.setdefault("a second process crawls", []).append("")
+            self.found["a second process crawls"].append("")
         if self.rng.random() < 0.5:
             self._killed(first)
         else:
-            send(first.pid or 0, signal.SIGCONT)
+            send(first, signal.SIGCONT)
             self._ended(first, after="a second process was refused")
         return True
 
@@ -234,22 +201,29 @@ class Disturbance:
     needs_workers: bool = False
 
 
+_CALLS = ("write", "write", "replace", "sql", "commit")
 DISTURBANCES: dict[str, Disturbance] = {
     "kill": Disturbance(Disturber.kill, is_kill=True),
     "kill at the end": Disturbance(Disturber.kill_late, is_kill=True),
-    "kill at a call": Disturbance(Disturber.planted_kill, is_kill=True),
-    "tear": Disturbance(Disturber.tear, is_kill=True),
+    "kill at a call": Disturbance(
+        lambda one: one.planted(["kill"], [*_CALLS, "committed"], [1]), is_kill=True
+    ),
+    "tear": Disturbance(lambda one: one.planted(["tear"], ["write"], [1]), is_kill=True),
     "ledger removed": Disturbance(Disturber.remove_ledger, is_kill=True),
-    "error of a call": Disturbance(Disturber.error),
-    "SIGTERM": Disturbance(Disturber.terminate),
-    "Ctrl-C": Disturbance(Disturber.interrupt),
-    "two Ctrl-C": Disturbance(Disturber.interrupt_twice),
+    "error of a call": Disturbance(
+        lambda one: one.planted(["ENOSPC", "EIO"], ["write", *_CALLS], [1, 1, 3, 30])
+    ),
+    "SIGTERM": Disturbance(lambda one: one.signalled(signal.SIGTERM)),
+    "Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT)),
+    "two Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT, signal.SIGINT)),
     "stopped crawler": Disturbance(Disturber.stop),
     "stopped workers": Disturbance(Disturber.stop_workers, needs_workers=True),
     "killed workers": Disturbance(Disturber.kill_workers, needs_workers=True),
-    "full feed disk": Disturbance(Disturber.fill_feeds, needs_disks=True),
-    "full ledger disk": Disturbance(Disturber.fill_ledger, needs_disks=True),
-    "full temporary disk": Disturbance(Disturber.fill_temporary, needs_disks=True),
+    "full feed disk": Disturbance(lambda one: one.filled(one.crawl.feeds), needs_disks=True),
+    "full ledger disk": Disturbance(lambda one: one.filled(one.crawl.disk), needs_disks=True),
+    "full temporary disk": Disturbance(
+        lambda one: one.filled(one.crawl.temporary), needs_disks=True
+    ),
     "limit of files": Disturbance(Disturber.limit_files),
     "second process": Disturbance(Disturber.second),
     "dry run": Disturbance(Disturber.dry_run),

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CALLS = ("write", "replace", "sql", "commit", "committed")
-ERRORS = ("ENOSPC", "EIO")
-
 
 @dataclass(frozen=True)
 class Fault:

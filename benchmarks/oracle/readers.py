@@ -51,7 +51,7 @@ def _unpacked(path: Path) -> bytes:
     return bytes(data)
 
 
-def _json_lines(data: bytes) -> Iterator[Row]:
+def json_lines(data: bytes) -> Iterator[Row]:
     for line in data.split(b"\n"):
         try:
             row = json.loads(line)
@@ -86,29 +86,17 @@ def _one_by_one(load: Callable[[IO[bytes]], Any]) -> Callable[[bytes], Iterator[
 
 
 _ROWS: dict[str, Callable[[bytes], Iterator[Row]]] = {
-    ".jsonl": _json_lines,
+    ".jsonl": json_lines,
     ".csv": _csv,
     ".pickle": _one_by_one(pickle.load),
     ".marshal": _one_by_one(marshal.load),
 }
 
 
-def stored_in(paths: list[Path], contents: Contents) -> tuple[Counter[Key], Counter[str]]:
-    """Return how often each item is in the files, whole; and of others how many are spoilt.
-
-    Of those that lack what `DEDUP_FIELDS` fills, too: "empty".
-    """
-    found: Counter[Key] = Counter()
-    spoilt: Counter[str] = Counter()
-    for path in paths:
-        for row in rows_of(path):
-            key = key_of(row)
-            if key is None or contents.texts.get(key) != row.get("text"):
-                spoilt["spoilt"] += 1
-            else:
-                found[key] += 1
-                spoilt["empty"] += not (row.get("body") and key[1] in row["body"])
-    return found, spoilt
+def stored_in(paths: list[Path], contents: Contents) -> Counter[Key]:
+    """Return how often each item is in the files, whole."""
+    keys = ((key_of(row), row) for path in paths for row in rows_of(path))
+    return Counter(key for key, row in keys if key and contents.texts.get(key) == row.get("text"))
 
 
 def key_of(row: Row) -> Key | None:

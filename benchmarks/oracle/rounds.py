@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -28,7 +29,7 @@ class Round:
     missed: list[str] = field(default_factory=list)
     """Those that came too late."""
     counts: dict[str, int] = field(default_factory=dict)
-    violations: Violations = field(default_factory=dict)
+    violations: Violations = field(default_factory=lambda: defaultdict(list))
     seconds: float = 0
 
     @property

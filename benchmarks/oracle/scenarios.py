@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from oracle.site import SHAPES, TROUBLES, Contents
+from oracle.site import TROUBLES, Contents, contents_of
 
 QUEUES: tuple[dict[str, str], ...] = (
     {},
@@ -68,7 +68,7 @@ class Drawn:
 
     def scenario(self, shape: str, troubles: tuple[str, ...] = (), **options: Any) -> Scenario:
         rng = self.rng
-        contents = SHAPES[shape](rng, self.count, troubles)
+        contents = contents_of(shape, rng, self.count, troubles)
         workers = rng.choice((0, 0, 1, 2))
         settings = {
             **SETTINGS,

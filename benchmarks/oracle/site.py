@@ -1,6 +1,5 @@
 """Sites whose contents are known, and a server that notes which of their pages it gave."""
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
+from random import Random, uniform
 from string import ascii_letters
 from threading import Condition, Thread
 from urllib.parse import urldefrag, urlsplit
@@ -28,6 +29,7 @@ TROUBLES = (
     "callback-first", "callback-item", "callback-midway", "callback-last", "pipeline", "export",
     "drop", "replace",
 )  # fmt: skip
+Troubles = Sequence[str]
 Key = tuple[str, str]
 """An item: the path of its page, and the unit of content that it holds."""
 
@@ -50,9 +52,23 @@ class Contents:
     def units(self) -> set[str]:
         return {unit for path, unit in self.texts if urldefrag(path)[0] not in self.refused}
 
-    def add(self, path: str, articles: Sequence[tuple[str, Sequence[str]]], **options: str) -> None:
-        """Add a page of *articles*: the unit of content of each, and its paragraphs."""
-        self.pages[path] = html(articles, **options)
+    def add(
+        self,
+        path: str,
+        articles: Sequence[tuple[str, Sequence[str]]],
+        trouble: str = "",
+        **options: str,
+    ) -> str:
+        """Add a page of *articles*, the unit of content of each and its paragraphs; return *path*.
+
+        Each article is an item.
+        """
+        self.pages[path] = html(articles, trouble=trouble, **options)
+        self.troubled |= {path} if trouble else set()
+        for unit, text in articles:
+            item = f"{path}#{unit}" if "fragments" in options else path
+            self.expect(item, unit, "\n".join(text))
+        return path
 
     def expect(self, path: str, unit: str, text: str, *pages: str) -> None:
         """Expect an item; *pages*: the paths under which a ledger may have it."""
@@ -93,7 +109,7 @@ def html(
 
 
 def words_of(unit: str) -> list[str]:
-    chooser = random.Random(unit)
+    chooser = Random(unit)
     words = (f"{chooser.choice(WORDS)}{chooser.randrange(100)}" for _ in range(WORDS_OF_A_TEXT))
     return [unit, *words]
 
@@ -128,7 +144,7 @@ def copies_of(unit: str, near: bool = True) -> list[list[str]]:
     return [same, same, paragraphs(nearly(unit))] if near else [same, same]
 
 
-def troubles_of(rng: random.Random, copies: int, troubles: Sequence[str]) -> list[str]:
+def troubles_of(rng: Random, copies: int, troubles: Troubles) -> list[str]:
     """Return a trouble for each copy, often none, and none for one of them at least."""
     chosen = [
         rng.choice(troubles) if troubles and rng.random() < 0.6 else "" for _ in range(copies)
@@ -137,150 +153,110 @@ def troubles_of(rng: random.Random, copies: int, troubles: Sequence[str]) -> lis
     return chosen
 
 
-def plain(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+Shape = Callable[[Contents, Random, int, Troubles], Iterator[str]]
+"""Adds the pages of so many units of content; yields the paths that lists lead to."""
+
+
+def plain(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Each content is on two equal pages and on one that is nearly so."""
-    site, paths = Contents(), []
     for unit in (f"unit{number}" for number in range(count)):
         copies = copies_of(unit)
         for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
-            path = f"/page/{unit}/{copy}"
-            site.add(path, [(unit, copies[copy])], trouble=trouble)
-            site.expect(path, unit, "\n".join(copies[copy]))
-            site.troubled |= {path} if trouble else set()
-            paths.append(path)
-    rng.shuffle(paths)
-    site.add_lists(paths)
-    return site
+            yield site.add(f"/page/{unit}/{copy}", [(unit, copies[copy])], trouble)
 
 
-def bulky(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def bulky(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Each content is on one or two pages, with as much text as reports keep of a page."""
-    site, paths = Contents(), []
     for unit in (f"unit{number}" for number in range(count)):
-        chooser = random.Random(unit)
+        chooser = Random(unit)
         words = ("".join(chooser.choices(ascii_letters, k=7)) for _ in range(5000))
         text = paragraphs([unit, *words])
         for copy in range(rng.choice((1, 1, 2))):
-            path = f"/page/{unit}/{copy}"
-            site.add(path, [(unit, text)])
-            site.expect(path, unit, "\n".join(text))
-            paths.append(path)
-    rng.shuffle(paths)
-    site.add_lists(paths)
-    return site
+            yield site.add(f"/page/{unit}/{copy}", [(unit, text)])
 
 
-def refused(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def refused(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """As `plain`, but the feeds refuse the items of some pages, of each content not of all."""
-    site = plain(rng, count, troubles)
+    yield from plain(site, rng, count, troubles)
     for unit in sorted({unit for _, unit in site.texts}):
-        good = [path for path, of in site.texts if of == unit and path not in site.troubled]
-        keep = rng.choice(good)
-        for path in (path for path, of in site.texts if of == unit and path != keep):
-            if rng.random() < 0.6:
+        paths = [path for path, of in site.texts if of == unit]
+        keep = rng.choice([path for path in paths if path not in site.troubled])
+        for path in paths:
+            if path != keep and rng.random() < 0.6:
                 site.refused.add(path)
-                site.pages[path] = site.pages[path].replace(
-                    'data-trouble="', 'data-refused="1" data-trouble="'
-                )
-    return site
+                site.pages[path] = site.pages[path].replace("<body ", '<body data-refused="1" ')
 
 
-def parts(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def parts(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Pages of three items."""
-    site, paths = Contents(), []
     for number in range(0, count, 3):
         units = [f"unit{number + part}" for part in range(3)]
         copies = list(zip(*map(copies_of, units), strict=True))
         for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
-            path = f"/page/{number}/{copy}"
-            site.add(path, list(zip(units, copies[copy], strict=True)), trouble=trouble)
-            for unit, text in zip(units, copies[copy], strict=True):
-                site.expect(path, unit, "\n".join(text))
-            site.troubled |= {path} if trouble else set()
-            paths.append(path)
-    rng.shuffle(paths)
-    site.add_lists(paths)
-    return site
+            articles = list(zip(units, copies[copy], strict=True))
+            yield site.add(f"/page/{number}/{copy}", articles, trouble)
 
 
-def items(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def items(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Pages of four items, each of which is on other pages, too, among other ones."""
-    site, paths = Contents(), []
     units = [f"unit{number}" for number in range(count)]
     for copy in range(3):
         rng.shuffle(units)
         for start in range(0, count, 4):
-            path = f"/page/{copy}/{start}"
             articles = [(unit, copies_of(unit)[copy]) for unit in units[start : start + 4]]
             # The first copies are without trouble, so that each content can be stored.
             trouble = rng.choice(troubles) if copy and troubles and rng.random() < 0.5 else ""
-            site.add(path, articles, trouble=trouble, fragments="1")
-            site.troubled |= {path} if trouble else set()
-            for unit, text in articles:
-                site.expect(f"{path}#{unit}", unit, "\n".join(text))
-            paths.append(path)
-    rng.shuffle(paths)
-    site.add_lists(paths)
-    return site
+            yield site.add(f"/page/{copy}/{start}", articles, trouble, fragments="1")
 
 
-def chains(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def chains(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Products whose items are complete after a page of reviews that is equal everywhere."""
-    site, paths = Contents(), []
     is_long = rng.random() < 0.5
     for unit in (f"unit{number}" for number in range(count)):
         copies = copies_of(unit)
         for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
             path = f"/product/{unit}/{copy}"
-            chain = [path, f"{path}/reviews", *([f"{path}/shipping"] if is_long else [])]
-            texts = [copies[copy], [REVIEWS], [SHIPPING]]
-            for place, page in enumerate(chain):
-                following = chain[place + 1] if place + 1 < len(chain) else ""
-                failing = trouble if not following else ""
-                site.add(page, [(unit, texts[place])], following=following, trouble=failing)
-            text = "\n".join("\n".join(texts[place]) for place in range(len(chain)))
-            site.expect(path, unit, text, *chain)
-            site.troubled |= {path, *chain} if trouble else set()
-            paths.append(path)
-    rng.shuffle(paths)
-    site.add_lists(paths)
-    return site
+            texts = {path: copies[copy], f"{path}/reviews": [REVIEWS]}
+            texts |= {f"{path}/shipping": [SHIPPING]} if is_long else {}
+            for page, following in zip_longest(texts, list(texts)[1:], fillvalue=""):
+                site.pages[page] = html(
+                    [(unit, texts[page])],
+                    following=following,
+                    trouble="" if following else trouble,
+                )
+            site.troubled |= texts.keys() if trouble else set()
+            site.expect(path, unit, "\n".join("\n".join(text) for text in texts.values()), *texts)
+            yield path
 
 
-def hubs(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+def hubs(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Hubs of equal text whose links are equal; some callbacks raise before they yield any."""
-    site, paths = Contents(), []
     for start in range(0, count, 4):
         units = [f"unit{number}" for number in range(start, min(start + 4, count))]
-        links = []
-        for unit in units:
-            for copy, text in enumerate(copies_of(unit, near=False)):
-                path = f"/page/{unit}/{copy}"
-                site.add(path, [(unit, text)])
-                site.expect(path, unit, "\n".join(text))
-                links.append(path)
+        links = [
+            site.add(f"/page/{unit}/{copy}", [(unit, text)])
+            for unit in units
+            for copy, text in enumerate(copies_of(unit, near=False))
+        ]
         hub = f"hub{start}"
         copies = copies_of(hub)
         for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
             path = f"/hub/{start}/{copy}"
-            site.add(path, [(hub, copies[copy])], links=" ".join(links), trouble=trouble)
-            site.expect(path, hub, "\n".join(copies[copy]))
-            site.troubled |= {path} if trouble else set()
-            paths.append(path)
+            yield site.add(path, [(hub, copies[copy])], trouble, links=" ".join(links))
+
+
+SHAPES: dict[str, Shape] = {
+    shape.__name__: shape for shape in (plain, bulky, refused, parts, items, chains, hubs)
+}
+
+
+def contents_of(shape: str, rng: Random, count: int, troubles: Troubles = ()) -> Contents:
+    """Return a site of a shape, with lists that lead to its pages in random order."""
+    site = Contents()
+    paths = list(SHAPES[shape](site, rng, count, troubles))
     rng.shuffle(paths)
     site.add_lists(paths)
     return site
-
-
-SHAPES: dict[str, Callable[[random.Random, int, Sequence[str]], Contents]] = {
-    "plain": plain,
-    "bulky": bulky,
-    "refused": refused,
-    "parts": parts,
-    "items": items,
-    "chains": chains,
-    "hubs": hubs,
-}
 
 
 def path_of(url: str) -> str:
@@ -326,7 +302,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # the name that http.server calls
         page = self.server.contents.pages.get(self.path)
-        time.sleep(random.uniform(0, self.server.slowest))
+        time.sleep(uniform(0, self.server.slowest))
         body = (page or "").encode()
         self.send_response(404 if page is None else 200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
