@@ -12,19 +12,22 @@ turn, so that a slow moment of the machine hits them alike; the table shows medi
 
 import argparse
 import asyncio
-import json
-import os
+import multiprocessing
 import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from drops import Silent, serve
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+
+from dedup.scrapy_plugin import Extension
 
 MODES: dict[str, dict[str, Any]] = {
     "off": {"DEDUP_ENABLED": False},
@@ -43,12 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--crawl", nargs=2, metavar=("MODE", "URLS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.crawl:
-        mode, urls = arguments.crawl
-        print(json.dumps(crawl(mode, Path(urls).read_text().split())))
-        return 0
     show(measure(arguments.folder, arguments.rounds))
     return 0
 
@@ -61,86 +59,89 @@ class Commented(Silent):
         if not path.is_file():
             self.send_error(404)
             return
-        body = path.read_bytes() + f"<!-- {self.path.partition('?')[2]} -->".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.send(path.read_bytes() + f"<!-- {self.path.partition('?')[2]} -->".encode())
 
 
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Return the medians by mode and figure."""
     runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
-    urls = Path(tempfile.gettempdir()) / f"dedup-crawl-{os.getpid()}.txt"
     roots = [folder / "sites" / name / "www" for name in SITES]
-    with serve(roots[0], Commented) as first, serve(roots[1], Commented) as second:
-        paths = [
+    with (
+        serve(Commented, directory=roots[0]) as first,
+        serve(Commented, directory=roots[1]) as second,
+    ):
+        urls = [
             f"{server}/{quote(str(path.relative_to(root)))}?pass={number}"
             for number in range(PASSES)
             for server, root in ((first, roots[0]), (second, roots[1]))
             for path in sorted(root.rglob("*.html"))
         ]
-        urls.write_text("\n".join(paths))
-        try:
-            for number in range(rounds):
-                for mode in MODES:
-                    print(f"round {number + 1}: {mode}", file=sys.stderr)
-                    command = [sys.executable, __file__, str(folder), "--crawl", mode, str(urls)]
-                    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                    runs[mode].append(json.loads(done.stdout.splitlines()[-1]))
-        finally:
-            urls.unlink()
+        for number in range(rounds):
+            for mode in MODES:
+                print(f"round {number + 1}: {mode}", file=sys.stderr)
+                runs[mode].append(in_own_process(crawl, mode, urls))
     return {
         mode: {name: statistics.median(run[name] for run in results) for name in results[0]}
         for mode, results in runs.items()
     }
 
 
-def crawl(mode: str, urls: list[str]) -> dict[str, float]:
-    """Crawl *urls* without following links; return the figures of this process and its workers."""
-    from scrapy import Spider
-    from scrapy.crawler import AsyncCrawlerProcess
+def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
-    from dedup.scrapy_plugin import Extension
 
-    memory: list[int] = []
-    lags: list[float] = []
+class Pages(Spider):
+    """Fetches *urls* without following links; notes the resident memory every so many pages."""
 
-    class Pages(Spider):
-        name = "pages"
-        start_urls = urls
-        custom_settings = MODES[mode]
-        seen = 0
+    name = "pages"
 
-        async def start(self) -> Any:
-            self.monitor = asyncio.create_task(watch_lag(lags))
-            async for request in super().start():
-                yield request
+    def __init__(self, urls: list[str], every: int) -> None:
+        super().__init__()
+        self.start_urls, self.every = urls, every
+        self.seen = 0
+        self.memory: list[tuple[int, int]] = []
+        self.lags: list[float] = []
 
-        def closed(self, reason: str) -> None:
-            self.monitor.cancel()
+    async def start(self) -> Any:
+        self.monitor = asyncio.create_task(watch_lag(self.lags))
+        for url in self.start_urls:
+            yield Request(url, dont_filter=True)
 
-        def parse(self, response: Any) -> Any:
-            self.seen += 1
-            if self.seen % 100 == 0:
-                memory.append(resident_bytes())
-            yield {"url": response.url}
+    def closed(self, reason: str) -> None:
+        self.monitor.cancel()
 
-    settings = {
-        "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
-        "LOG_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "REMOTE_CONTROL_ENABLED": False,
-    }
-    process = AsyncCrawlerProcess(settings)
+    def parse(self, response: Any) -> Any:
+        self.seen += 1
+        if self.seen % self.every == 0:
+            self.memory.append((self.seen, resident_bytes()))
+        yield {"url": response.url}
+
+
+def run(urls: list[str], every: int, settings: dict[str, Any]) -> tuple[Crawler, float, float]:
+    """Crawl *urls*; return the crawler, and how many seconds that took, also of CPU time."""
+    process = AsyncCrawlerProcess(
+        {
+            "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+            "LOG_ENABLED": False,
+            "TELNETCONSOLE_ENABLED": False,
+            "REMOTE_CONTROL_ENABLED": False,
+            **settings,
+        }
+    )
     crawler = process.create_crawler(Pages)
     cpu, start = time.process_time(), time.perf_counter()
-    process.crawl(crawler)
+    process.crawl(crawler, urls, every)
     process.start()
-    elapsed, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return crawler, time.perf_counter() - start, time.process_time() - cpu
+
+
+def crawl(mode: str, urls: list[str]) -> dict[str, float]:
+    """Crawl *urls*; return the figures of this process and its workers."""
+    crawler, elapsed, cpu = run(urls, 100, MODES[mode])
     workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-    stats = crawler.stats.get_stats()
+    stats, lags = crawler.stats.get_stats(), crawler.spider.lags
+    memory = [taken for _, taken in crawler.spider.memory] or [0]
     pages = stats["response_received_count"]
     figures = {
         "pages_per_second": pages / elapsed,
@@ -148,9 +149,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "worker_cpu_ms_per_page": (workers.ru_utime + workers.ru_stime) / pages * 1e3,
         "lag_ms_median": statistics.median(lags) * 1e3,
         "lag_ms_p95": statistics.quantiles(lags, n=20)[-1] * 1e3,
-        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6
-        if memory
-        else 0.0,
+        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6,
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):

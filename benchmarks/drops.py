@@ -58,7 +58,7 @@ def crawl(
     site: Path, method: str, evidence: str, items: str
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the URLs that were stored, and the dropped ones with those that they repeat."""
-    with TemporaryDirectory() as name, serve(site / "www") as root:
+    with TemporaryDirectory() as name, serve(Silent, directory=site / "www") as root:
         stored, dropped = Path(name) / "stored.jsonl", Path(name) / "dropped.jsonl"
         seeds = ",".join(root + seed for seed in (site / "seeds.txt").read_text().split())
         settings = {
@@ -119,14 +119,22 @@ def kind_of(page: dict[str, Any], original: dict[str, Any], label: str) -> str:
 
 
 class Silent(SimpleHTTPRequestHandler):
+    def send(self, body: bytes) -> None:
+        """Answer with a page of HTML."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *_: Any) -> None:
         pass
 
 
 @contextmanager
-def serve(folder: Path, handler: type[SimpleHTTPRequestHandler] = Silent) -> Iterator[str]:
-    """Serve *folder* on a loopback port and yield the URL, without the last slash."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+def serve(handler: type[SimpleHTTPRequestHandler], **options: Any) -> Iterator[str]:
+    """Serve on a loopback port and yield the URL, without the last slash."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, **options))
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

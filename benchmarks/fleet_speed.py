@@ -22,6 +22,7 @@ from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from conformance import SERVERS
+from crawl import resident_bytes
 from crawling_process import IDENTITY, log_of
 
 from dedup.detector import Detector
@@ -99,12 +100,6 @@ def cpu_of_sql() -> float:
         for thread in threading.enumerate()
         if thread.ident and thread.name.startswith("dedup-ledger")
     )
-
-
-def memory() -> int:
-    """Return the bytes of memory that this process has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class Process:
@@ -204,14 +199,15 @@ async def measure(
     empty = server.bytes(name)
     await fill(log, pages, new_page)
     taken = (server.bytes(name) - empty) / pages
-    follower, before, cpu, start = Process(url, METHODS[method]()), memory(), *clocks()
+    follower, before, cpu, start = Process(url, METHODS[method]()), resident_bytes(), *clocks()
     await follower.take_part()
     assert len(follower.detector) == pages
     joined, seconds = time.process_time() - cpu, time.monotonic() - start
     print(
         f"\n{server.kind}, {method}, {pages:,} pages: {taken:.0f} bytes a page on the server, "
         f"{follower.detector.nbytes / pages:.0f} in a process (grown by "
-        f"{(memory() - before) / pages:.0f}); joined in {joined:.1f} s of CPU ({seconds:.1f} s)\n\n"
+        f"{(resident_bytes() - before) / pages:.0f}); "
+        f"joined in {joined:.1f} s of CPU ({seconds:.1f} s)\n\n"
         "| processes | pages a second | server, µs a page | process, µs a page |\n"
         "|---|---|---|---|",
         flush=True,
