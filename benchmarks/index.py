@@ -14,10 +14,9 @@ recall is the share of the queries with a match that found one.
 import argparse
 import ctypes
 import gc
-import json
+import multiprocessing
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -47,11 +46,9 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", choices=NAMES, default=["random", "zh", "en-tf"])
     parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps(measure(*arguments.measure)))
-        return 0
+    # Of the processes that measure.
+    os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "RAYON")}
     for n in arguments.sizes:
         for data in arguments.data:
             path = prepare(data, n, arguments.folder)
@@ -61,7 +58,7 @@ def main() -> int:
             runs: dict[str, list[dict[str, float]]] = defaultdict(list)
             for _ in range(arguments.rounds):
                 for name in arguments.only:
-                    if figures := run(name, path, arguments.folder):
+                    if figures := run(name, path):
                         runs[name].append(figures)
             for name, figures_of_rounds in runs.items():
                 cells = (
@@ -72,24 +69,19 @@ def main() -> int:
     return 0
 
 
-def run(name: str, path: Path, folder: Path) -> dict[str, float]:
+def run(name: str, path: Path) -> dict[str, float]:
     """Measure in a process of its own; return nothing where that fails or takes too long."""
-    command = [sys.executable, __file__, str(folder), "--measure", name, str(path)]
-    single = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "RAYON")}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, env=os.environ | single, timeout=LIMIT, check=True
-        )
-    except subprocess.TimeoutExpired:
-        print(f"{name}: stopped after {LIMIT / 60:.0f} minutes", file=sys.stderr)
-        return {}
-    except subprocess.CalledProcessError as error:
-        print(f"{name}: {error.stderr.decode().strip().rpartition(chr(10))[2]}", file=sys.stderr)
-        return {}
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        try:
+            return pool.apply_async(measure, (name, path)).get(LIMIT)
+        except multiprocessing.TimeoutError:
+            print(f"{name}: stopped after {LIMIT / 60:.0f} minutes", file=sys.stderr)
+        except Exception as error:
+            print(f"{name}: {error!r}", file=sys.stderr)
+    return {}
 
 
-def measure(name: str, path: str) -> dict[str, Any]:
+def measure(name: str, path: Path) -> dict[str, Any]:
     peer = PEERS[name](NEAR)
     arrays = np.load(path)
     stored = arrays["stored"]

@@ -28,47 +28,6 @@ class Dedup:
         return None if match is None else match.page
 
 
-class BruteForce(Dedup):
-    """Compares everything with NumPy."""
-
-    def __init__(self, max_distance: int) -> None:
-        self.max_distance = max_distance
-        self.prints, self.used = np.empty(1 << 10, np.uint64), 0
-
-    def add(self, key: int, page: int) -> None:
-        if self.used == len(self.prints):
-            self.prints = np.append(self.prints, np.empty(self.used // 2, np.uint64))
-        self.prints[self.used] = key
-        self.used += 1
-
-    def query(self, key: int) -> int | None:
-        distances = np.bitwise_count(self.prints[: self.used] ^ np.uint64(key))
-        page = int(distances.argmin())
-        return page if distances[page] <= self.max_distance else None
-
-
-class DictOfLists(Dedup):
-    """Four dicts from 16 bits to the pages that have them."""
-
-    def __init__(self, max_distance: int) -> None:
-        self.max_distance = max_distance
-        self.prints: list[int] = []
-        self.tables: list[dict[int, list[int]]] = [{}, {}, {}, {}]
-
-    def add(self, key: int, page: int) -> None:
-        for block, table in enumerate(self.tables):
-            table.setdefault(key >> (16 * block) & 0xFFFF, []).append(len(self.prints))
-        self.prints.append(key)
-
-    def query(self, key: int) -> int | None:
-        prints, nearest, found = self.prints, self.max_distance + 1, None
-        for block, table in enumerate(self.tables):
-            for page in table.get(key >> (16 * block) & 0xFFFF, ()):
-                if (distance := (prints[page] ^ key).bit_count()) < nearest:
-                    nearest, found = distance, page
-        return found
-
-
 class FaissMultiHash(Dedup):
     """Four hashes of 16 bits (faiss-cpu)."""
 
@@ -117,6 +76,4 @@ PEERS: dict[str, type[Dedup]] = {
     "dedup": Dedup,
     "FAISS MultiHash 4x16": FaissMultiHash,
     "simhash (1e0ng)": Simhash1e0ng,
-    "dict of lists": DictOfLists,
-    "brute force": BruteForce,
 }

@@ -24,7 +24,7 @@ TINY = {
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
     "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
-    "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict of lists"],
+    "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dedup"],
     "load": ["--pages", "60"],
     "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
