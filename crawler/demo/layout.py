@@ -13,6 +13,7 @@ from crawler.demo.article import Article
 FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {path.stem: Template(path.read_text("utf-8")) for path in FOLDER.glob("*.html")}
 STYLE = (FOLDER / "style.css").read_bytes()
+WALK = (FOLDER / "walk.pdf").read_bytes()
 
 TODAY = {"en": "{0.day} {0:%B} {0.year}", "zh": "{0.year}年{0.month}月{0.day}日"}
 READS = {"en": "This page has been read {:,} times.", "zh": "本页已被阅读 {:,} 次。"}

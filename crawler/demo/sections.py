@@ -30,12 +30,7 @@ ALARM = (
     "even the one that was set for this evening. The bell of the harbour master cannot be "
     "changed.",
 )
-ALARM_AGAIN = (
-    ALARM[0],
-    "An alarm rings twice for each tide. Set the option lead to zero and no alarm rings, not "
-    "even the one that was set for this evening. The bell of the harbour master cannot be "
-    "changed.",
-)
+ALARM_AGAIN = (ALARM[0], ALARM[1].replace("once", "twice"))
 SHARE = (
     "Two boats can share their alarms. Each of them enters the name of the other one under "
     "friends. From the next tide on, both hear what either of them has set.",

@@ -5,16 +5,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import socket
 from threading import Lock, Thread
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from crawler.demo.site import Page, mirror_pages, missing, pages, tutorial_pages
 
 PORTS = 8642, 8643
-
-Request = socket | tuple[bytes, socket]
 
 
 class DemoServer:
@@ -55,12 +51,7 @@ class DemoServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 
@@ -100,10 +91,10 @@ class _Host(ThreadingHTTPServer):
         page = self._pages.get(path) or missing(path)
         return page, page.render(count)
 
-    def handle_error(self, request: Request, client_address: object) -> None:
+    def handle_error(self, *arguments: Any) -> None:
         """Ignore clients that disconnect, such as a crawl that is stopped."""
         if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+            super().handle_error(*arguments)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.demo.article import Article, load_articles
-from crawler.demo.layout import STYLE, fill, magazine, story, tag_path, words
-from crawler.demo.pdf import one_page
+from crawler.demo.layout import STYLE, WALK, fill, magazine, story, tag_path, words
 from crawler.demo.sections import sections
 
 Articles = dict[str, Article]
@@ -22,7 +21,6 @@ LABEL = "?sid=77b3e0"
 IN_GB18030 = "rice-noodles"
 LIST_LENGTH = 5
 
-WALK = ["A walk along the Wend", "Start at Mill Bridge.", "Keep the water on your left."]
 LEVELS = {"gauge": "Mill Bridge", "unit": "m", "levels": {"Mon": 1.12, "Tue": 1.31, "Wed": 1.24}}
 THANKS = "Thank you for your letter. We answer every one by hand."
 PRIZE = "Your crossword has arrived; the draw is on Friday."
@@ -67,7 +65,7 @@ def mirror_pages(url: str) -> dict[str, Page]:
     front = fill("mirror-front", links=_links(articles))
     site = [
         _constant_page("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
-        Page("/style.css", lambda visit: STYLE, content_type="text/css; charset=utf-8"),
+        Page("/style.css", _constant(STYLE), content_type="text/css; charset=utf-8"),
     ]
     for article in articles:
         parts = words(article)
@@ -174,7 +172,7 @@ def _bare_pages() -> Iterator[Page]:
 def _failures(articles: Articles) -> Iterator[Page]:
     """Yield the pages that have moved, were withdrawn or are broken."""
     target = articles["bridge-reopens"].path
-    yield Page("/bridge", lambda visit: b"", status=301, location=target)
+    yield Page("/bridge", _constant(b""), status=301, location=target)
     path = "/article/withdrawn.html"
     yield _magazine_page(path, "Withdrawn", fill("withdrawn"), None, status=410)
     yield _magazine_page("/poll/", "Out of order", fill("broken"), None, status=500)
@@ -189,7 +187,7 @@ def _files(articles: Articles, url: str) -> Iterator[Page]:
         ("/style.css", STYLE, "text/css; charset=utf-8"),
         ("/robots.txt", robots.encode(), "text/plain; charset=utf-8"),
         ("/sitemap.xml", sitemap.encode(), "application/xml; charset=utf-8"),
-        ("/media/walk", one_page(WALK), "application/pdf"),
+        ("/media/walk", WALK, "application/pdf"),
         ("/media/levels.json", json.dumps(LEVELS).encode(), "application/json"),
     ):
         yield Page(path, _constant(body), content_type=content_type)

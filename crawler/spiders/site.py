@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from inspect import getfullargspec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -141,11 +142,7 @@ class SiteSpider(SitemapSpider):
     def _item(self, response: Response) -> PageItem:
         item = PageItem(
             url=response.url,
-            title=None,
-            text=None,
-            language=None,
-            coverage=None,
-            canonical=None,
+            **dict.fromkeys(("title", "text", "language", "coverage", "canonical")),  # by dedup
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         if self.save_html and isinstance(response, HtmlResponse):
@@ -165,16 +162,7 @@ class SiteSpider(SitemapSpider):
         return [root + path for root in roots for path in ("/robots.txt", "/sitemap.xml")]
 
 
-_ARGUMENTS = (
-    "url",
-    "domains",
-    "sitemap",
-    "max_pages",
-    "max_depth",
-    "save_html",
-    "edition",
-    "dedup_reset",
-)
+_ARGUMENTS = getfullargspec(SiteSpider.__init__).kwonlyargs
 
 
 def _parts(text: str) -> list[str]:
