@@ -199,7 +199,8 @@ async def measure(
     empty = server.bytes(name)
     await fill(log, pages, new_page)
     taken = (server.bytes(name) - empty) / pages
-    follower, before, cpu, start = Process(url, METHODS[method]()), resident_bytes(), *clocks()
+    follower, before = Process(url, METHODS[method]()), resident_bytes()
+    cpu, start = time.process_time(), time.monotonic()
     await follower.take_part()
     assert len(follower.detector) == pages
     joined, seconds = time.process_time() - cpu, time.monotonic() - start
@@ -226,10 +227,6 @@ async def measure(
         )
     await follower.leave()
     await log.close()
-
-
-def clocks() -> tuple[float, float]:
-    return time.process_time(), time.monotonic()
 
 
 def run_together(

@@ -1,6 +1,5 @@
 """A crawl that is disturbed, begun again and at last repeated as a whole; and what came of it."""
 
-import json
 import os
 import re
 import shutil
@@ -122,12 +121,6 @@ class Crawl:
     def wait_for_pages(self, process: ForkServerProcess, number: int) -> None:
         """Wait until so many more pages were given, or the crawl has ended."""
         self.server.wait_for(len(self.server.given) + number, process.is_alive, LONGEST_WAIT)
-
-    def noted(self) -> list[dict[str, Any]]:
-        """Return what planted faults have told."""
-        if not self.notes.exists():
-            return []
-        return [json.loads(line) for line in self.notes.read_text().splitlines()]
 
     def paths(self) -> list[Path]:
         """Return the files of the feeds."""

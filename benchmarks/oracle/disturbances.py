@@ -75,7 +75,7 @@ class Disturber:
         code = self._ended(self.crawl.start(fault=fault))
         if does in ("kill", "tear"):
             return code == -signal.SIGKILL
-        return any("fault" in note for note in self.crawl.noted())
+        return self.crawl.notes.exists()
 
     def signalled(self, *signals: int) -> bool:
         process = self._began()

@@ -3,7 +3,6 @@
 import builtins
 import errno
 import io
-import json
 import os
 import signal
 import sqlite3
@@ -88,16 +87,14 @@ class Planted:
                         self.rollback()
                         raise
                 result = super().__exit__(*error)
-                planted.at("committed", self.path, only_kill=True)
+                planted.at("committed", self.path)
                 return result
 
         builtins.open = io.open = opens  # type: ignore[assignment]
         os.write, os.replace = writes, replaces  # type: ignore[assignment]
         sqlite3.connect = connects  # type: ignore[assignment]
 
-    def at(
-        self, call: str, path: str, tear: Any = None, *, sql: bool = False, only_kill: bool = False
-    ) -> None:
+    def at(self, call: str, path: str, tear: Any = None, *, sql: bool = False) -> None:
         """Do what is planned at this call; raises OSError or sqlite3.OperationalError."""
         fault = self._fault
         if fault is None or call != fault.call or not path.startswith(fault.under):
@@ -105,9 +102,9 @@ class Planted:
         self._count += 1
         if not fault.nth <= self._count < fault.nth + fault.times:
             return
-        if fault.does not in ("kill", "tear") and only_kill:
-            return
-        self.note({"fault": fault.does, "path": path})
+        descriptor = self._open(self._notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._write(descriptor, f"{fault.does} {path}\n".encode())
+        os.close(descriptor)
         if fault.does == "tear" and tear:
             tear()
         if fault.does in ("kill", "tear"):
@@ -117,11 +114,6 @@ class Planted:
             raise sqlite3.OperationalError("database or disk is full" if full else "disk I/O error")
         number = getattr(errno, fault.does)
         raise OSError(number, os.strerror(number), path)
-
-    def note(self, what: dict[str, Any]) -> None:
-        descriptor = self._open(self._notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        self._write(descriptor, f"{json.dumps(what)}\n".encode())
-        os.close(descriptor)
 
 
 def _path(descriptor: int) -> str:

@@ -159,18 +159,7 @@ def _dry(drawn: Drawn) -> Scenario:
 
 
 SCENARIOS: dict[str, Callable[[Drawn], Scenario]] = {
-    "plain": _plain,
-    "formats": _formats,
-    "csv": _csv,
-    "compressed": _compressed,
-    "parts": _parts,
-    "troubles": _troubles,
-    "refused": _refused,
-    "chains": _chains,
-    "fields": _fields,
-    "items": _items,
-    "links": _links,
-    "duplicates": _duplicates,
-    "reports": _reports,
-    "dry": _dry,
-}
+    scenario.__name__.removeprefix("_"): scenario
+    for scenario in (_plain, _formats, _csv, _compressed, _parts, _troubles, _refused, _chains,
+                     _fields, _items, _links, _duplicates, _reports, _dry)
+}  # fmt: skip
