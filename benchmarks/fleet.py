@@ -40,7 +40,7 @@ def main() -> int:
     command.add_argument("--fault", choices=FAULTS, help="plant one, to see that it is found")
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
     command = commands.add_parser("speed", help="measure what a store and its processes take")
-    command.set_defaults(run=speed)
+    command.set_defaults(run=fleet_speed.speed)
     command.add_argument("store", choices=SERVERS)
     command.add_argument("--pages", type=float, nargs="+", default=[1e4], help="in the store")
     command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
@@ -50,11 +50,6 @@ def main() -> int:
     arguments = parser.parse_args()
     code: int = arguments.run(arguments)
     return code
-
-
-def speed(arguments: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        return fleet_speed.speed(arguments, Path(folder))
 
 
 def conformance(arguments: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from secrets import token_bytes
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from conformance import SERVERS
@@ -248,14 +249,15 @@ def run_together(
     return shares, of_server
 
 
-def speed(arguments: argparse.Namespace, folder: Path) -> int:
+def speed(arguments: argparse.Namespace) -> int:
     """Measure one store; prints tables in Markdown."""
-    server = Server(arguments.store, folder)
-    try:
-        for method in arguments.methods:
-            for pages in map(int, arguments.pages):
-                name = f"{method}{pages}"
-                asyncio.run(measure(server, name, method, pages, arguments))
-    finally:
-        server.logs.stop()
+    with TemporaryDirectory() as folder:
+        server = Server(arguments.store, Path(folder))
+        try:
+            for method in arguments.methods:
+                for pages in map(int, arguments.pages):
+                    name = f"{method}{pages}"
+                    asyncio.run(measure(server, name, method, pages, arguments))
+        finally:
+            server.logs.stop()
     return 0

@@ -62,7 +62,11 @@ def mirror_pages(url: str) -> dict[str, Page]:
     """Return the pages of the mirror by path; they link back to the magazine at *url*."""
     all_articles = load_articles()
     articles = [all_articles[slug] for slug in MIRRORED]
-    front = fill("mirror-front", links=_links(articles))
+    links = "\n".join(
+        f'<li><a href="/texts/{article.slug}">{words(article)["title"]}</a></li>'
+        for article in articles
+    )
+    front = fill("mirror-front", links=links)
     site = [
         _constant_page("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
         Page("/style.css", _constant(STYLE), content_type="text/css; charset=utf-8"),
@@ -218,11 +222,3 @@ def _constant_page(path: str, html: str, content: str) -> Page:
 
 def _constant(body: bytes) -> Callable[[int], bytes]:
     return lambda visit: body
-
-
-def _links(articles: Sequence[Article]) -> str:
-    """Return a list of links into the mirror."""
-    return "\n".join(
-        f'<li><a href="/texts/{article.slug}">{words(article)["title"]}</a></li>'
-        for article in articles
-    )
