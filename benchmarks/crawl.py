@@ -65,16 +65,13 @@ class Commented(Silent):
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Return the medians by mode and figure."""
     runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
-    roots = [folder / "sites" / name / "www" for name in SITES]
-    with (
-        serve(Commented, directory=roots[0]) as first,
-        serve(Commented, directory=roots[1]) as second,
-    ):
+    sites = folder / "sites"
+    with serve(Commented, directory=sites) as server:
         urls = [
-            f"{server}/{quote(str(path.relative_to(root)))}?pass={number}"
+            f"{server}/{quote(str(path.relative_to(sites)))}?pass={number}"
             for number in range(PASSES)
-            for server, root in ((first, roots[0]), (second, roots[1]))
-            for path in sorted(root.rglob("*.html"))
+            for name in SITES
+            for path in sorted((sites / name / "www").rglob("*.html"))
         ]
         for number in range(rounds):
             for mode in MODES:
