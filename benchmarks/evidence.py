@@ -18,10 +18,10 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 import trafilatura
@@ -46,7 +46,6 @@ SWEEPS: dict[str, Demands | None] = {
     **{f"titles under {n}": NORMAL._replace(titled_tokens=n) for n in (0, 100)},
     "normal": NORMAL,
 }
-T = TypeVar("T")
 
 
 def main() -> int:
@@ -92,7 +91,7 @@ class Site:
         self.documents = sorted(read_documents(folder), key=lambda one: one["url"])
         root = f"http://{folder.name}.example/"
         self.urls = [urljoin(root, document["url"]) for document in self.documents]
-        self._pairs = folder
+        self._labels = read_labels(folder) if (folder / "pairs.tsv").exists() else {}
         self._shingles = cache(self._shingles_of)
         extract = cache(EXTRACTORS["trafilatura"])
 
@@ -154,12 +153,8 @@ class Site:
         tokens = Document.from_main_text(self.documents[number]["text"]).tokens
         return frozenset(shingle_hashes(tokens, 3).tolist())
 
-    @cached_property
-    def _labels(self) -> dict[frozenset[str], str]:
-        return read_labels(self._pairs) if (self._pairs / "pairs.tsv").exists() else {}
 
-
-def cached(path: Path, make: Callable[[], T]) -> T:
+def cached(path: Path, make: Callable[[], Any]) -> Any:
     """Return what *make* gives, or gave when the code was the same."""
     code = blake2b(trafilatura.__version__.encode(), digest_size=8)
     root = Path(dedup.__file__).parent
@@ -168,7 +163,7 @@ def cached(path: Path, make: Callable[[], T]) -> T:
             code.update(file.read_bytes())
     path = path.with_name(f"{path.name}-{code.hexdigest()}.pickle")
     if path.exists():
-        return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+        return pickle.loads(path.read_bytes())
     made = make()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(made))
