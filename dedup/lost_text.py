@@ -47,7 +47,7 @@ class Sequences(NamedTuple):
         if halvings <= self.halvings:
             return self
         below = np.frombuffer(self.sample, "<u8").searchsorted(np.uint64(_ALL >> halvings))
-        return self._replace(halvings=halvings, sample=self.sample[: 8 * below])
+        return Sequences(self.different, halvings, self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` takes."""

@@ -295,16 +295,14 @@ def sums_of_bits(hashes: Array, weights: Array, counts: Array) -> Array:
     *hashes* and *weights*: those of all features, text by text; *counts*: how many each text has,
     shape (texts,).
     """
-    sums = np.zeros((len(counts), 64))
-    texts = np.repeat(np.arange(len(counts)), counts)
+    sums, end = np.zeros((len(counts), 64)), 0
     octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
-    for start in range(0, len(hashes), _FEATURES_AT_A_TIME):
-        part = slice(start, start + _FEATURES_AT_A_TIME)
-        firsts = np.flatnonzero(np.diff(texts[part], prepend=-1))
-        bits = np.unpackbits(octets[part], axis=1, bitorder="little")
-        ones = np.add.reduceat(bits * weights[part][:, None], firsts, axis=0)
-        all_of_them = np.add.reduceat(weights[part], firsts)[:, None]
-        sums[texts[part][firsts]] += 2 * ones - all_of_them
+    for text, count in enumerate(counts.tolist()):
+        first, end = end, end + count
+        for start in range(first, end, _FEATURES_AT_A_TIME):
+            part = slice(start, min(start + _FEATURES_AT_A_TIME, end))
+            bits = np.unpackbits(octets[part], axis=1, bitorder="little")
+            sums[text] += 2 * (weights[part] @ bits) - weights[part].sum()
     return sums
 
 
