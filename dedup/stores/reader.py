@@ -139,7 +139,7 @@ class LedgerReader:
         """
         for crawl in reversed(self._crawls):
             chosen = crawl.setting("DEDUP_METHOD")
-            name = chosen["name"] if isinstance(chosen, dict) else chosen
+            name = chosen.get("name") if isinstance(chosen, dict) else chosen
             distance: float | None = crawl.setting("DEDUP_MAX_DISTANCE")
             if distance is not None and (name == method or name not in METHODS):
                 return distance

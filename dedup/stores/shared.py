@@ -318,7 +318,9 @@ def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:
 
     As far as it can be told without pages.
     """
-    if not entries or known is None:
-        return not known if not entries else entries[0].position == 1
+    if not entries:
+        return known is None
     first = entries[0]
+    if known is None:
+        return first.position == 1
     return first[:4] == known[:4] and type(first.event) is type(known.event)
