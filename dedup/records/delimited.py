@@ -20,7 +20,7 @@ class Delimited(LineFormat):
     """Tables of text with a header, which is written back, too.
 
     The delimiter is the most frequent of ``, ; tab |`` in the header. All files must have the same
-    columns.
+    one, and the same columns.
     """
 
     name = "csv"
@@ -30,9 +30,10 @@ class Delimited(LineFormat):
         super().__init__(paths, fields)
         headers = [_header(path) for path in paths]
         self._header, self._delimiter, self._names = headers[0]
-        for path, (_, _, names) in zip(paths, headers, strict=True):
-            if names != self._names:
-                raise RecordError(f"the columns of {path} and {paths[0]} differ")
+        for path, (_, delimiter, names) in zip(paths, headers, strict=True):
+            if (delimiter, names) != (self._delimiter, self._names):
+                what = "columns" if delimiter == self._delimiter else "delimiters"
+                raise RecordError(f"the {what} of {path} and {paths[0]} differ")
         names = columns_of(fields, self._names, paths[0])
         self._places = {name: self._names.index(name) for name in names}
 

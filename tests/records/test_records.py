@@ -299,12 +299,15 @@ class TestDelimited:
         with pytest.raises(RecordError, match=message):
             opened(self.written(tmp_path, text))
 
-    def test_files_with_other_columns_are_refused(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("header", "what"),
+        [("text,url", "columns"), ("url,text,more", "columns"), ("url;text", "delimiters")],
+    )
+    def test_files_with_other_headers_are_refused(self, tmp_path, header, what):
         one = self.written(tmp_path, "url,text\na,b\n")
-        for columns in ("text,url", "url,text,more"):
-            other = self.written(tmp_path, f"{columns}\na,b\n", "b.csv")
-            with pytest.raises(RecordError, match=r"the columns of .*b.csv and .*a.csv differ"):
-                opened(one, other)
+        other = self.written(tmp_path, f"{header}\na,b\n", "b.csv")
+        with pytest.raises(RecordError, match=rf"the {what} of .*b.csv and .*a.csv differ"):
+            opened(one, other)
 
 
 class TestParquet:
