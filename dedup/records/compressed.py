@@ -52,9 +52,9 @@ def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
     suffix = path.suffix.lower()
     try:
         if suffix == ".gz":
-            yield cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER))
+            yield _buffered(gzip.GzipFile(fileobj=file))
         elif suffix == ".zst":
-            yield cast(BinaryIO, io.BufferedReader(zstd().ZstdFile(file), _BUFFER))
+            yield _buffered(zstd().ZstdFile(file))
         else:
             yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -63,6 +63,12 @@ def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
         if type(error).__name__ != "ZstdError":
             raise
         raise RecordError(f"the file is damaged ({error})") from error
+
+
+def _buffered(file: Any) -> BinaryIO:
+    # Filling the whole buffer at once would lose what stands in it before a damage.
+    file.readinto = file.readinto1
+    return cast(BinaryIO, io.BufferedReader(file, _BUFFER))
 
 
 @contextmanager

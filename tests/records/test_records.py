@@ -205,12 +205,13 @@ class TestJsonLines:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
-    def test_a_file_that_is_cut_off_ends_with_a_bad_record(self, tmp_path, name):
+    def test_what_is_whole_in_a_file_that_is_cut_off_is_read(self, tmp_path, name):
         lines = b"".join(b'{"text": "%d"}\n' % (n * 7919**3) for n in range(100_000))
         path = self.written(tmp_path, lines, name)
         path.write_bytes(path.read_bytes()[:-100])
         found = errors(opened(path))
-        assert found[:1000] == [None] * 1000
+        assert len(found) > 90_000
+        assert not any(found[:-1])
         assert "the file is damaged or cut off here" in found[-1]
         assert [raw.number for raw in opened(path).raw_records()] == list(range(1, len(found) + 1))
 
