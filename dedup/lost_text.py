@@ -1,7 +1,7 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from struct import Struct, unpack
 from typing import Any, NamedTuple
@@ -68,28 +68,28 @@ class Sequences(NamedTuple):
 _HEAD = Struct("<IB")
 
 
-class Thinning:
-    """Cuts the sequences of pages, as they come, to what a `LostTextSample` of them all has."""
-
-    def __init__(self) -> None:
-        self._sequences = 0
-
-    def __call__(self, sequences: Sequences) -> Sequences:
-        """Return what is left of those of the next page."""
-        self._sequences += sequences.different
-        return sequences.thinned((self._sequences // SEQUENCES_OF_A_SAMPLE).bit_length())
+def sure_halvings(sequences: int) -> int:
+    """Return how often a `LostTextSample` of so many *sequences* is halved, or less often."""
+    return max(0, (sequences // SEQUENCES_OF_A_SAMPLE).bit_length() - 1)
 
 
-def sequences_of(documents: Sequence[Document], hashing: Hashing = PLAIN) -> list[Sequences]:
-    """Return all sequences of each text; together, they take less time than one by one."""
+def sequences_of(
+    documents: Sequence[Document], hashing: Hashing = PLAIN, halvings: int = 0
+) -> list[Sequences]:
+    """Return the sequences of each text, with the sample that so many *halvings* leave.
+
+    Together, they take less time than one by one.
+    """
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
     # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
     hashes = mix(shingles ^ _SALT)
     firsts, different = sort_runs(hashes, counts)
-    data = hashes[firsts].astype("<u8").tobytes()
-    ends = (8 * np.cumsum(different)).tolist()
+    hashes = hashes[firsts]
+    is_sampled = hashes <= np.uint64((_ALL >> halvings) - 1)
+    data = hashes[is_sampled].astype("<u8").tobytes()
+    ends = (8 * np.append(0, np.cumsum(is_sampled))[np.cumsum(different)]).tolist()
     return [
-        Sequences(count, 0, data[start:end])
+        Sequences(count, halvings, data[start:end])
         for count, start, end in zip(different.tolist(), [0, *ends], ends, strict=False)
     ]
 
@@ -149,7 +149,7 @@ class LostTextSample:
     which of them are kept either. A kept page counts whether it came before the dropped one or
     after it.
 
-    Takes some 100 bytes for each of *most*, and some 400 for each drop that seems to lose one.
+    Takes 8 bytes for each of *most*, and some 400 for each drop that seems to lose one.
 
     Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values Queries and
     Event Reports", VLDB 2001; the error is that of a ratio: Cochran, "Sampling Techniques", 1977,
@@ -160,31 +160,34 @@ class LostTextSample:
         """Create an empty sample."""
         self._most = most
         self.halvings = 0
-        # How many kept pages, and how many dropped ones, have each sequence.
-        self._kept: Counter[int] = Counter()
-        self._dropped: Counter[int] = Counter()
-        self._size = 0
+        # The samples of all kept pages, and of all dropped ones.
+        self._kept, self._dropped = bytearray(), bytearray()
         self._sequences = 0
-        # Those that had a sequence which no kept page had.
+        # Those that may have a sequence which no kept page has.
         self._drops: list[tuple[str, str, Sequences]] = []
+        self._most_drops = _DROPS_AT_ONCE
 
     def add_kept(self, sequences: Sequences) -> None:
         """Take note of a page that is stored."""
-        own = self._cut_to_sample(sequences)  # this may replace the counters
-        self._add(self._kept, own.hashes)
+        self._kept += self._cut_to_sample(sequences).sample
+        self._keep_small()
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""
         own = self._cut_to_sample(sequences)
         self._sequences += own.different
-        if self._lost(own):
+        self._dropped += own.sample
+        if own.sample:
             self._drops.append((key, original, own))
-        self._add(self._dropped, own.hashes)
+        if len(self._drops) > self._most_drops:
+            self._drops = [drop for drop, _ in self._lossy_drops()]
+            self._most_drops = 2 * len(self._drops) + _DROPS_AT_ONCE
+        self._keep_small()
 
     def result(self) -> LostText:
         """Return the estimate for the pages so far."""
-        weights = np.fromiter(self._dropped.values(), np.float64, len(self._dropped))
-        is_lost = np.fromiter((value not in self._kept for value in self._dropped), np.bool_)
+        values, weights = np.unique(_hashes(self._dropped), return_counts=True)
+        is_lost = ~np.isin(values, _hashes(self._kept))
         total = float(weights.sum())
         if not total:
             return LostText(self._sequences, 0.0, 1.0 if self._sequences else 0.0)
@@ -209,45 +212,50 @@ class LostTextSample:
         left out: of very many, some lose all of these by chance, and hardly any text.
         """
         drops = []
-        for key, original, own in self._drops:
-            if own.sampled >= min(own.different, _ENOUGH) and (lost := self._lost(own)):
+        for (key, original, own), lost in self._lossy_drops():
+            if own.sampled >= min(own.different, _ENOUGH):
                 estimate = own.different * lost / own.sampled
                 drops.append((lost, LossyDrop(key, original, estimate, own.different)))
         drops.sort(key=lambda each: (-each[0], -each[1].lost, each[1].key))
         return sorted((drop for _, drop in drops[:count]), key=lambda drop: (-drop.lost, drop.key))
 
-    def _lost(self, sequences: Sequences) -> int:
-        # Not as a difference of sets: that would go through all that is kept.
-        return sum(value not in self._kept for value in sequences.hashes)
-
-    def _add(self, pages: "Counter[int]", values: Sequence[int]) -> None:
-        pages.update(values)
-        self._size += len(values)
-        while self._size > self._most:
-            self._halve(self.halvings + 1)
+    def _lossy_drops(self) -> list[tuple[tuple[str, str, Sequences], int]]:
+        """Return the drops that lose any of the sample, and how many, by what is kept now."""
+        samples = b"".join([own.sample for _, _, own in self._drops])
+        is_lost = ~np.isin(_hashes(samples), _hashes(self._kept))
+        owners = np.repeat(np.arange(len(self._drops)), [own.sampled for _, _, own in self._drops])
+        lost = np.bincount(owners[is_lost], minlength=len(self._drops)).tolist()
+        return [pair for pair in zip(self._drops, lost, strict=True) if pair[1]]
 
     def _cut_to_sample(self, sequences: Sequences) -> Sequences:
         """Return what is in the sample, which has no more than that of *sequences* from now."""
         self._halve(sequences.halvings)
         return sequences.thinned(self.halvings)
 
+    def _keep_small(self) -> None:
+        while len(self) > self._most:
+            self._halve(self.halvings + 1)
+
     def _halve(self, halvings: int) -> None:
         """Have the threshold halved so many times in all, if it was fewer times."""
         if halvings <= self.halvings:
             return
         self.halvings = halvings
-        below = _ALL >> halvings
+        below = np.uint64(_ALL >> halvings)
         self._kept, self._dropped = (
-            Counter({value: count for value, count in pages.items() if value < below})
-            for pages in (self._kept, self._dropped)
+            bytearray(hashes[hashes < below].tobytes())
+            for hashes in (_hashes(self._kept), _hashes(self._dropped))
         )
-        self._size = self._kept.total() + self._dropped.total()
         thinned = ((key, original, own.thinned(halvings)) for key, original, own in self._drops)
-        self._drops = [drop for drop in thinned if self._lost(drop[-1])]
+        self._drops = [drop for drop in thinned if drop[-1].sample]
 
     def __len__(self) -> int:
         """Return the number of sequences in the sample, each as often as pages have it."""
-        return self._size
+        return (len(self._kept) + len(self._dropped)) // 8
+
+
+def _hashes(samples: bytes | bytearray) -> Any:
+    return np.frombuffer(samples, "<u8")
 
 
 def lost_with(
@@ -274,6 +282,7 @@ def lost_with(
     return sample.result()
 
 
+_DROPS_AT_ONCE = 1000
 _ENOUGH = 8
 """So many sequences of a sample tell how much a page has lost."""
 _SALT: Any = np.uint64(0x9E3779B97F4A7C15)

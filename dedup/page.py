@@ -14,7 +14,7 @@ import regex
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.limits import shorten_url, split_url
-from dedup.lost_text import Sequences, sequences_of
+from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
 from dedup.preference import is_version
 from dedup.record import PageRecord, digest_of
@@ -65,10 +65,14 @@ class PageReader:
     def __init__(
         self, extractor: Extractor, method: Method, *, with_sequences: bool = False
     ) -> None:
-        """Create it; *with_sequences*: the 3-word `Sequences` of texts are wanted, too."""
+        """Create it; *with_sequences*: the 3-word `Sequences` of texts are wanted, too.
+
+        Of these, each page has no more than a sample of all that were read before it could use.
+        """
         self._extractor = extractor
         self._method = method
         self._with_sequences = with_sequences
+        self._sequences_before = 0
 
     def warm_up(self) -> None:
         """Read a sample page, so that what extractor and method import is there; takes a second."""
@@ -94,9 +98,12 @@ class PageReader:
         ]
 
     def _sequences(self, documents: Sequence[Document]) -> Sequence[Sequences | None]:
-        if self._with_sequences:
-            return sequences_of(documents, self._method.hashing)
-        return [None] * len(documents)
+        if not self._with_sequences:
+            return [None] * len(documents)
+        halvings = sure_halvings(self._sequences_before)
+        found = sequences_of(documents, self._method.hashing, halvings)
+        self._sequences_before += sum(sequences.different for sequences in found)
+        return found
 
     def _record(
         self, tokens: int, document: Document, sketch: Any, evidence: Evidence | None = None

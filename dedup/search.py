@@ -83,7 +83,8 @@ class BatchIndex:
     def query(self, place: int) -> Match | None:
         """Return what `Index.query` would for the sketch at *place*, which was not added yet."""
         nearest = self._nearest.get(place)
-        keys = self._shared.get(place, ())
+        if (keys := self._shared.get(place)) is None:
+            return nearest
         added = sorted({other for key in keys for other in self._places.get(key, ())})
         if not added:
             return nearest

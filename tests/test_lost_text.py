@@ -1,5 +1,4 @@
 import random
-from collections import Counter
 
 import pytest
 from cases import each, examples
@@ -12,6 +11,8 @@ from dedup.lost_text import (
     lost_with,
     sequences_of,
 )
+from dedup.methods.simhash import SimHash
+from dedup.page import PageReader
 from dedup.text import Document
 
 WORDS = [f"w{number}" for number in range(20_000)]
@@ -34,6 +35,22 @@ def test_the_sequences_of_many_texts_are_those_of_each():
         assert own.different == len(set(own.hashes)) == len(found - {()})
         assert own.hashes == sorted(own.hashes)
     assert sequences_of([]) == []
+
+
+def test_what_is_read_first_has_all_sequences_and_later_ones_what_a_sample_has(monkeypatch):
+    monkeypatch.setattr("dedup.lost_text.SEQUENCES_OF_A_SAMPLE", 500)
+    texts = [" ".join(random.Random(seed).choices(WORDS, k=102)) for seed in range(200)]
+    reader = PageReader(str, SimHash(), with_sequences=True)
+    read = [page.sequences for text in texts for page in reader.read_texts([text])]
+    whole = sequences_of([Document(text) for text in texts])
+    assert read == [own.thinned(less.halvings) for own, less in zip(whole, read, strict=True)]
+    assert [own.halvings for own in read] == sorted(own.halvings for own in read)
+    assert (read[9].halvings, read[-1].halvings) == (0, 5)  # of 19,900 before it
+    samples = [LostTextSample(500) for _ in range(2)]
+    for sample, pages in zip(samples, (read, whole), strict=True):
+        for number, own in enumerate(pages):
+            sample.add_dropped(own) if number % 3 else sample.add_kept(own)
+    assert samples[0].result() == samples[1].result()
 
 
 def pages(seed, count=150):
@@ -222,22 +239,6 @@ def test_sequences_are_read_back_as_they_were_written(data):
         assert Sequences.from_bytes(own.to_bytes()) == own
     with pytest.raises(ValueError, match="must be sequences as they were written"):
         Sequences.from_bytes(data)
-
-
-def test_a_drop_is_looked_up_in_what_is_kept_and_not_the_other_way_round():
-    """However many sequences are kept: else each drop takes milliseconds of a crawl."""
-
-    class Lookup(Counter):
-        def keys(self):
-            raise AssertionError("all are gone through")
-
-        __iter__ = items = keys
-
-    sample = LostTextSample()
-    sample._kept = Lookup()
-    sample.add_kept(shingles(WORDS[:50]))
-    sample.add_dropped(shingles(WORDS[10:60]), "copy", "original")
-    assert [drop.lost for drop in sample.lossiest()] == [10]
 
 
 def test_where_nothing_was_lost_the_error_is_not_nothing():

@@ -57,28 +57,36 @@ class KeyTable:
         """
         numbers: list[Array] = []
         positions: list[Array] = []
-        for run, starts, sizes in self._found(keys, most):
-            if np.count_nonzero(sizes):
-                numbers.append(np.repeat(np.arange(len(keys)), sizes))
-                positions.append(run[run_positions(starts, sizes)].astype(np.uint32))
+        for run, rows, starts, sizes in self._found(keys, most):
+            numbers.append(np.repeat(rows, sizes))
+            positions.append(run[run_positions(starts, sizes)].astype(np.uint32))
         if not numbers:
             return np.empty(0, np.int64), np.empty(0, np.uint32)
         return np.concatenate(numbers), np.concatenate(positions)
 
     def counts(self, keys: Array, most: int | None = None) -> Array:
         """Return how many positions `find` returns for each of *keys*, int64."""
-        none = np.zeros(len(keys), np.int64)
-        return sum((sizes for _, _, sizes in self._found(keys, most)), none)
+        counts = np.zeros(len(keys), np.int64)
+        for _, rows, _, sizes in self._found(keys, most):
+            counts[rows] += sizes
+        return counts
 
-    def _found(self, keys: Array, most: int | None) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield each run, and where in it the rows of each of *keys* begin, and how many."""
+    def _found(self, keys: Array, most: int | None) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Yield each run, which of *keys* it has, where their rows begin there, and how many."""
         first = keys << _BITS
-        ends_of_keys = np.array((first, first | _POSITION))  # there is no such position
+        # Many in ascending order are found in a fifth of the time: what they read is in the cache.
+        order = np.argsort(first)
+        first = first[order]
+        last = first | _POSITION  # there is no such position
         for run in self._runs:
-            starts, ends = run.searchsorted(ends_of_keys)
+            starts = run.searchsorted(first)
+            # Most keys are in none, and have no end to be looked for.
+            which = np.flatnonzero(starts < len(run))
+            which = which[run[starts[which]] < last[which]]
+            starts, ends = starts[which], run.searchsorted(last[which])
             if most is not None:
                 starts = np.maximum(starts, ends - most)
-            yield run, starts, ends - starts
+            yield run, order[which], starts, ends - starts
 
     @property
     def nbytes(self) -> int:

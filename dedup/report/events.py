@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dedup.atomic_file import replacing
 from dedup.limits import shorten, shorten_url, split_url
-from dedup.lost_text import LostTextSample, Sequences, Thinning
+from dedup.lost_text import LostTextSample, Sequences
 from dedup.page import Page
 from dedup.preference import is_version
 from dedup.rule import Kind, Verdict
@@ -81,7 +81,6 @@ class PageEvents:
     def __init__(self) -> None:
         self._different = 0
         self._claimed: dict[Hashable, tuple[str, bytes]] = {}
-        self._thin = Thinning()
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
         self.has_past = False
@@ -141,11 +140,11 @@ class PageEvents:
         # Those of a page that may be stored come when its claim ends.
         may_be_stored = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
         if page and page.sequences and not may_be_stored:
-            self._insert("bulk.judged", (), number, self._thin(page.sequences).to_bytes())
+            self._insert("bulk.judged", (), number, page.sequences.to_bytes())
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """A text with these *sequences* is about to be stored for *url*, under *claim*."""
-        self._claimed[claim] = shorten_url(url), self._thin(sequences).to_bytes()
+        self._claimed[claim] = shorten_url(url), sequences.to_bytes()
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """It has been stored, or not."""

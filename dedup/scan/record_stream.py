@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from itertools import islice
 
 from dedup.limits import shorten
-from dedup.lost_text import Thinning
 from dedup.records import RawRecord, RecordError
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.sketches_file import SketchesFile
@@ -29,7 +28,7 @@ def all_records(
     saved: SketchesFile | None,
 ) -> Generator[list[ReadRecord], None, None]:
     """Yield all records in order: those that *saved* has, then those that are read now."""
-    number, thin = 0, Thinning()
+    number = 0
     for records in saved.read_records() if saved else ():
         number += len(records)
         yield records
@@ -40,10 +39,7 @@ def all_records(
     raws = islice(reader.format.raw_records(), number, None)
     with pool_for(reader, workers) as pool:
         for pairs in read_raws(reader, raws, pool, workers):
-            records = [
-                _placed(read, raw)._replace(sequences=read.sequences and thin(read.sequences))
-                for raw, read in pairs
-            ]
+            records = [_placed(read, raw) for raw, read in pairs]
             if saved:
                 saved.add(number + 1, records)
             number += len(records)

@@ -7,13 +7,11 @@ import pytest
 from cases import each
 from report_of import SETTINGS, dropped_text, exact, lossy, near
 
-from dedup.lost_text import sequences_of
-from dedup.page import Page
-from dedup.record import PageRecord
+from dedup.methods.simhash import SimHash
+from dedup.page import PageReader
 from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
-from dedup.text import Document
 
 
 class Crawl:
@@ -22,12 +20,12 @@ class Crawl:
     def __init__(self, *, has_past=False, drops=True):
         self.summary = Summary(Counters(), SETTINGS, with_lost_text=True, drops=drops)
         self.summary.events.has_past = has_past
+        self.reader = PageReader(str, SimHash(), with_sequences=True)
 
     def page(self, number, more=""):
         words = [f"w{number}x{place}" for place in range(52)]
-        document = Document(" ".join([*words, *more.split()]))
-        [sequences] = sequences_of([document])
-        return Page(PageRecord(), sequences=sequences)
+        [page] = self.reader.read_texts([" ".join([*words, *more.split()])])
+        return page
 
     def claim(self, number, url, more=""):
         self.summary.claim_begins(number, url, self.page(number, more))
