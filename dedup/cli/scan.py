@@ -179,7 +179,7 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     reader = RecordReader(format_, method, extractor, scope)
-    with _sketches(options, reader) as saved:
+    with _sketches(options, reader) as saved, _unchanged(format_):
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
             outcome = scan(
                 reader,
@@ -192,13 +192,12 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
             )
         count_before = saved.count_before if saved else 0
     # All files are put in place at the end, the records first.
-    with ExitStack() as outputs:
+    with ExitStack() as outputs, _unchanged(format_):
         clusters_file = clusters and outputs.enter_context(replacing(clusters, is_new=True))
         with progress("writing", format_.nbytes, lambda: format_.bytes_read):
             written = _write(format_, outcome, output, outputs)
         if clusters_file:
             write_clusters(clusters_file, outcome)
-        format_.check_unchanged()
     figures = figures_of(format_, outcome)
     return figures | {"from_sketches": count_before, "bytes_written": written}
 
@@ -220,6 +219,17 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
         skip_bad = options.skip_bad
         figures = scan_files(session, inputs, reader, keep, rule, *outputs, skip_bad=skip_bad)
         return {**figures, "from_sketches": 0}
+
+
+@contextmanager
+def _unchanged(format_: Format) -> Iterator[None]:
+    """Raise RecordError if a file changes meanwhile, in place of what follows from that."""
+    try:
+        yield
+    except Exception:
+        format_.check_unchanged()
+        raise
+    format_.check_unchanged()
 
 
 @contextmanager

@@ -262,6 +262,22 @@ def test_what_another_process_writes_meanwhile_stays_alone(
     assert contents(tmp_path) == before | {changed: before.get(changed, b"") + line}
 
 
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.warc"])
+def test_a_file_that_grows_before_it_is_copied_is_named(tmp_path, capsys, monkeypatch, name):
+    from dedup.cli import scan
+
+    path, copy = write(tmp_path / name, TEXTS), scan._write
+
+    def grow_and_copy(*arguments):
+        path.write_bytes(path.read_bytes() * 2)
+        return copy(*arguments)
+
+    monkeypatch.setattr(scan, "_write", grow_and_copy)
+    message = refused(capsys, "scan", path, "-o", tmp_path / f"new-{name}")
+    assert message == f"{path} has changed while it was read; scan it again"
+    assert contents(tmp_path) == {name: path.read_bytes()}
+
+
 @each("name", ["pages.jsonl.gz", "site"])
 def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, monkeypatch, name):
     monkeypatch.setenv("TERM", "xterm")
