@@ -12,6 +12,7 @@ from dedup.cli.options import add_field, add_method, check_new, method_of, scope
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, format_of
+from dedup.records.lines import JsonLines, without_verdict
 from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
@@ -130,6 +131,8 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueE
             if raw.error is not None:
                 raise ValueError(raw.error)
             item = feed.parse(raw.data)
+            if isinstance(feed, JsonLines) and without_verdict(raw.data) is not raw.data:
+                raise ValueError("it was dropped, so nothing says that it is stored")
             if not item.values:
                 raise ValueError(f"it has no field {feed.fields.content!r}")
             [found] = reader.read([item.values])

@@ -128,6 +128,19 @@ def test_pages_count_as_stored_when_their_feed_was_written_but_not_in_the_future
     assert now - 1 <= second < now + 1e5
 
 
+def test_what_was_dropped_does_not_count_as_stored(tmp_path, target, capsys):
+    item = {"dedup_record": record_of(article(1))}
+    names = ("url", "verdict", "original", "distance", "dropped")
+    dropped = write_lines(tmp_path / "1.jsonl", [{**dict.fromkeys(names), "item": item}])
+    feed = write(tmp_path / "2.jsonl", record_of(article(2), "http://b/"))
+    assert rebuilt(target, dropped, feed) == 0
+    assert [key for key, *_ in stored(target)] == ["http://b/"]
+    assert capsys.readouterr().out == (
+        f"{target}: 1 page\n1 item is passed over, to be stored again when met; the first: "
+        f"{dropped}, record 1: it was dropped, so nothing says that it is stored\n"
+    )
+
+
 def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, capsys):
     good = record_of(article(1))
     bad = [
