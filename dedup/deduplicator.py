@@ -12,7 +12,6 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple, Self
 from weakref import finalize
 
-from dedup.atomic_file import replacing
 from dedup.detector import Detector
 from dedup.extraction import trafilatura
 from dedup.page import Page, PageReader
@@ -20,6 +19,7 @@ from dedup.plugins import load_method_class
 from dedup.rule import Kind, Rule, Verdict
 from dedup.stores import SqliteStore, finished
 from dedup.stores.identity import check_identity
+from dedup.stores.ledger_file import LedgerFile, lock
 from dedup.stores.reader import LedgerReader
 
 _AT_ONCE = 1000
@@ -99,14 +99,14 @@ class Deduplicator:
     def save(self, path: str | PathLike[str]) -> None:
         """Write all that is known to *path*, a ledger, in place of what is there.
 
-        Texts themselves are not in it. Raises OSError if it cannot be written.
+        Texts themselves are not in it. Raises LedgerError if it cannot be written, or if a crawl
+        uses it.
         """
         self._write()
         finished(self._store.leave("finished", None))
-        copy = self._path.with_suffix(".copy")
-        _copy(self._path, copy)
-        with replacing(Path(path)) as file, copy.open("rb") as source:
-            shutil.copyfileobj(source, file)
+        target = LedgerFile(path)
+        with lock(target), target.replacement() as new, closing(sqlite3.connect(self._path)) as own:
+            own.backup(new)
 
     def add(self, key: str, text: str = "", *, html: str | None = None) -> Verdict:
         """Return what *text* is among those before, and keep it if that is new or changed.

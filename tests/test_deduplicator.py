@@ -1,5 +1,7 @@
 """Texts of one's own, without Scrapy."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ from texts import article, edited, page
 from dedup import Deduplicator
 from dedup.deduplicator import Group
 from dedup.rule import Kind
-from dedup.stores import LedgerError
+from dedup.stores import LedgerError, LedgerInUseError
+from dedup.stores.ledger_file import LedgerFile, lock
 
 TEXTS = {str(number): article(number) for number in range(5)}
 
@@ -61,6 +64,29 @@ def test_what_was_saved_is_known_and_what_was_not_is_forgotten(tmp_path: Any):
         assert texts.find(TEXTS["2"]).kind is Kind.NEW
         assert texts.find(article(9)).original == "2"
         assert Group("3", ("elsewhere",)) in list(texts)
+
+
+def test_what_a_killed_process_left_beside_a_file_does_not_change_what_is_saved(tmp_path: Any):
+    path = tmp_path / "texts.sqlite"
+    with Deduplicator() as texts:
+        texts.add("old", article(1))
+        texts.save(path)
+    # The log of a crawl that was killed.
+    change = "file.execute('UPDATE pages SET url = url || url'); file.commit(); os._exit(0)"
+    open_it = "file = sqlite3.connect(sys.argv[1]); file.execute('PRAGMA journal_mode = WAL')"
+    killed = f"import os, sqlite3, sys; {open_it}; {change}"
+    subprocess.run([sys.executable, "-c", killed, path], check=True)
+    with Deduplicator() as texts:
+        texts.add("new", article(2))
+        texts.save(path)
+    with Deduplicator.load(path) as texts:
+        assert list(texts) == [Group("new", ())]
+
+
+def test_a_file_that_a_crawl_uses_is_not_replaced(tmp_path: Any):
+    path = tmp_path / "texts.sqlite"
+    with Deduplicator() as texts, lock(LedgerFile(path)), pytest.raises(LedgerInUseError):
+        texts.save(path)
 
 
 def test_a_file_of_another_method_and_what_is_no_ledger_are_refused(tmp_path: Any):
