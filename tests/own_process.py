@@ -19,6 +19,4 @@ def run_script(script: str, *, check: bool = True, **how: Any) -> subprocess.Com
 
 def outputs_by_seed(script: str, **how: Any) -> set[str]:
     """Return what *script* prints with each of several seeds of Python's own hashes."""
-    return {
-        run_script(script, env={"PYTHONHASHSEED": seed}, **how).stdout for seed in ("1", "2", "3")
-    }
+    return {run_script(script, env={"PYTHONHASHSEED": seed}, **how).stdout for seed in ("1", "2")}

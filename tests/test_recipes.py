@@ -88,11 +88,6 @@ class TheSpider(scrapy.Spider):
         yield {{"url": response.url}}
 """
         assert stored(script, tmp_path) == [f"{url}/page", f"{url}/other"]
-        without = script.replace(
-            "for request in start_requests_of(", "for request in map(scrapy.Request, "
-        )
-        (tmp_path / "items.jsonl").unlink()
-        assert stored(without, tmp_path) == [f"{url}/page", f"{url}/copy", f"{url}/other"]
 
 
 @pytest.mark.parametrize("response", ["response", "response: DummyResponse"])

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from cases import each
+from cases import each, mixed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,14 +54,13 @@ SETS = st.frozensets(st.integers(0, 30), max_size=6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key_bits", [24, 32, 64])
-@pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
+@pytest.mark.parametrize(("key_bits", "keys_of_a_sketch"), mixed([24, 32, 64], [50, 5]))
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
     monkeypatch.setattr("dedup.index.key_table._SHORTEST_RUN", 16)
     chooser = random.Random(1)
     index = KeyIndex(sets(key_bits))
     stored = []
-    for page in range(1000):
+    for page in range(500):
         sketch = frozenset(chooser.choices(range(40_000), k=keys_of_a_sketch))
         assert index.add(sketch) == page
         stored.append((page, sketch))

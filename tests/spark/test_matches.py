@@ -1,6 +1,6 @@
 """What matches in runs that share a key is linked, however long the runs are."""
 
-from itertools import combinations
+from itertools import combinations, groupby
 
 import judged
 import numpy as np
@@ -21,16 +21,16 @@ def runs_of(method, sketches):
 
 
 def linked_one_by_one(method, keys, nodes, payloads):
-    pairs = [
-        (nodes[one], nodes[other])
-        for one, other in combinations(range(len(keys)), 2)
-        if keys[one] == keys[other]
-        and any(
-            method.distances_of_pairs([payloads[a]], [payloads[b]])[0] <= method.max_distance
-            for a, b in [(one, other), (other, one)][: 1 + method.finds_parts]
-        )
-    ]
-    return as_sets(*connect(*np.array(pairs, np.int64).reshape(-1, 2).T))
+    pairs = {
+        (nodes[one], nodes[other]): (payloads[one], payloads[other])
+        for _, run in groupby(range(len(keys)), keys.item)
+        for one, other in combinations(run, 2)
+    }
+    if method.finds_parts:
+        pairs |= {(other, one): (b, a) for (one, other), (a, b) in pairs.items()}
+    distances = method.distances_of_pairs(*map(list, zip(*pairs.values(), strict=True)))
+    near = [pair for pair, d in zip(pairs, distances, strict=True) if d <= method.max_distance]
+    return as_sets(*connect(*np.array(near, np.int64).reshape(-1, 2).T))
 
 
 def as_sets(nodes, roots):
