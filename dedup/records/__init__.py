@@ -51,8 +51,8 @@ def _format_of(path: Path) -> type[Format]:
         return Folder
     if not path.exists():
         raise RecordError(f"{path} does not exist")
-    if not path.is_file():  # a pipe cannot be read twice
-        raise RecordError(f"{path} is not a regular file")
+    if not path.is_file():
+        raise RecordError(f"{path} is not a regular file, which can be read twice")
     return format_of_name(path)
 
 

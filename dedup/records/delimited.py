@@ -53,6 +53,8 @@ class Delimited(LineFormat):
                 error = f"{len(row)} columns, where the header has {len(self._names)}"
             elif error is None:
                 data = [row[place] for place in self._places.values()]
+            if error and len(lines) > 1:
+                error += f", in {len(lines):,} lines: is a quote not closed?"
             line = b"".join(lines)
             yield len(line), data, error, line
 

@@ -26,6 +26,9 @@ class Folder(Format):
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         self._names = [(folder, name) for folder in paths for name in _names_in(folder)]
         names = [name for _, name in self._names]
+        if paths and not names:
+            folders, suffixes = ", ".join(map(str, paths)), " ".join(HTML + TEXT)
+            raise RecordError(f"there is no record in {folders}: no file {suffixes}")
         if len(paths) > 1 and len(set(names)) < len(names):
             repeated = next(name for n, name in enumerate(names) if name in names[:n])
             raise RecordError(

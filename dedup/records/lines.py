@@ -42,6 +42,9 @@ class JsonLines(LineFormat):
             raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
         except (ValueError, RecursionError) as error:
             hint = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
+            # JSON in several lines, as of scrapy crawl -O site.json.
+            if data.strip() == b"{" or data.lstrip().startswith(b"["):
+                hint = "; each line must be an object of its own"
             raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
             raise RecordError(f"must be a JSON object, got {type(value).__name__}")

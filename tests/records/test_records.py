@@ -174,6 +174,7 @@ class TestJsonLines:
         ("line", "message"),
         [
             (b'{"text": "half', "the line does not end: half-written?"),
+            (b'[{"text": "a"},\n', "; each line must be an object of its own"),
             (b"[1]\n", "must be a JSON object, got list"),
             (b'{"text": 7}\n', "the field 'text' must be a string, got int"),
             (b'{"text": "\xff"}\n', "not utf-8 (invalid start byte at 10)"),
@@ -285,7 +286,7 @@ class TestDelimited:
             "3 columns, where the header has 2",
             "not a CSV row (',' expected after '\"')",
             None,
-            "not a CSV row (unexpected end of data)",
+            "not a CSV row (unexpected end of data), in 2 lines: is a quote not closed?",
         ]
 
     @pytest.mark.parametrize(
