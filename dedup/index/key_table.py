@@ -1,18 +1,33 @@
 """Positions by key, in a few sorted runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from sys import getsizeof
+from typing import NamedTuple
 
 import numpy as np
 
-from dedup.arrays import Array, run_positions
+from dedup.arrays import Array, run_positions, sort_unique
 
 # A run is merged with the one before it, unless that is so many times as long.
 _RATIO = 16
 _SHORTEST_RUN = 1 << 10
 _BITS = np.uint64(32)
 _POSITION = np.uint64(2**32 - 1)
+
+
+class _Found(NamedTuple):
+    """The rows of keys in a run: numbers of keys, where the rows of each begin, and how many."""
+
+    run: Array
+    keys: Array
+    starts: Array
+    sizes: Array
+
+    def of_keys(self, is_asked: Array) -> "_Found":
+        """Return those of some keys, by whether each is asked for, shape (keys,)."""
+        own = is_asked[self.keys]
+        return _Found(self.run, self.keys[own], self.starts[own], self.sizes[own])
 
 
 class KeyTable:
@@ -55,24 +70,24 @@ class KeyTable:
 
         They are in no particular order. With *most*, at least the highest *most* of each key.
         """
-        numbers: list[Array] = []
-        positions: list[Array] = []
-        for run, rows, starts, sizes in self._found(keys, most):
-            numbers.append(np.repeat(rows, sizes))
-            positions.append(run[run_positions(starts, sizes)].astype(np.uint32))
-        if not numbers:
-            return np.empty(0, np.int64), np.empty(0, np.uint32)
-        return np.concatenate(numbers), np.concatenate(positions)
+        return _expand(self._found(keys, most))
+
+    def find_in_parts(
+        self, keys: Array, size: int, most: int | None = None
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield what `find` returns, about *size* positions at a time, those of a key together."""
+        found = list(self._found(keys, most))
+        parts = np.cumsum(_counts(found, len(keys))) // size
+        for part in sort_unique(parts.copy()).tolist():
+            is_asked = parts == part
+            yield _expand(of_run.of_keys(is_asked) for of_run in found)
 
     def counts(self, keys: Array, most: int | None = None) -> Array:
         """Return how many positions `find` returns for each of *keys*, int64."""
-        counts = np.zeros(len(keys), np.int64)
-        for _, rows, _, sizes in self._found(keys, most):
-            counts[rows] += sizes
-        return counts
+        return _counts(self._found(keys, most), len(keys))
 
-    def _found(self, keys: Array, most: int | None) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Yield each run, which of *keys* it has, where their rows begin there, and how many."""
+    def _found(self, keys: Array, most: int | None) -> Iterator[_Found]:
+        """Yield what each run has of *keys*."""
         first = keys << _BITS
         # Many in ascending order are found in a fifth of the time: what they read is in the cache.
         order = np.argsort(first)
@@ -86,11 +101,26 @@ class KeyTable:
             starts, ends = starts[which], run.searchsorted(last[which])
             if most is not None:
                 starts = np.maximum(starts, ends - most)
-            yield run, order[which], starts, ends - starts
+            yield _Found(run, order[which], starts, ends - starts)
 
     @property
     def nbytes(self) -> int:
         return getsizeof(self._runs) + sum(run.nbytes for run in self._runs)
+
+
+def _counts(found: Iterable[_Found], keys: int) -> Array:
+    counts = np.zeros(keys, np.int64)
+    for _, rows, _, sizes in found:
+        counts[rows] += sizes
+    return counts
+
+
+def _expand(found: Iterable[_Found]) -> tuple[Array, Array]:
+    numbers, positions = [np.empty(0, np.int64)], [np.empty(0, np.uint32)]
+    for run, rows, starts, sizes in found:
+        numbers.append(np.repeat(rows, sizes))
+        positions.append(run[run_positions(starts, sizes)].astype(np.uint32))
+    return np.concatenate(numbers), np.concatenate(positions)
 
 
 def newest(keys: Array, pages: Array, most: int) -> Array:

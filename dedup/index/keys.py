@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, starmap
 from sys import getsizeof
 from typing import Any
 
@@ -64,7 +63,7 @@ class KeyIndex(Index):
 
     def discard(self, sketch: Any, page: int) -> bool:
         keys, _, [payload] = self._keys_of(sketch)
-        _, candidates = self._find(keys)
+        _, candidates = self._stored(*self._table.find(keys))
         of_page = sort_unique(candidates[self._page_numbers()[candidates] == page]).tolist()
         positions = [position for position in of_page if self._payloads[position] == payload]
         for position in positions:
@@ -129,12 +128,12 @@ class KeyIndex(Index):
         most = self._method.candidates_per_key
         # The last positions are the latest pages, then, and long lists of others are not read.
         last = most if self._is_in_order else None
-        for rows in [slice(None)] if len(counts) == 1 else self._parts(keys, last):
-            numbers, positions = self._find(keys[rows], last)
+        for found in self._table.find_in_parts(keys, _MOST_PAIRS, last):
+            numbers, positions = self._stored(*found)
             if most is not None and len(positions) > most:
                 is_newest = newest(numbers, self._page_numbers()[positions], most)
                 numbers, positions = numbers[is_newest], positions[is_newest]
-            pairs = unique_pairs(owners[rows][numbers], positions)
+            pairs = unique_pairs(owners[numbers], positions)
             for start in range(0, len(pairs[0]), _PAIRS_AT_ONCE):
                 of_pairs, positions = (side[start : start + _PAIRS_AT_ONCE] for side in pairs)
                 distances = self._method.distances_of_pairs(
@@ -142,11 +141,6 @@ class KeyIndex(Index):
                     [self._payloads[position] for position in positions.tolist()],
                 )
                 yield of_pairs, self._page_numbers()[positions], distances
-
-    def _parts(self, keys: Array, most: int | None) -> list[slice]:
-        """Return rows of *keys*, so many at a time that they do not have too many candidates."""
-        numbers = np.cumsum(self._table.counts(keys, most)) // _MOST_PAIRS
-        return list(starmap(slice, pairwise([0, *np.flatnonzero(np.diff(numbers)) + 1, len(keys)])))
 
     def _rarest(self, keys: Array, counts: Array, owners: Array, within: float) -> Array | slice:
         """Return rows of *keys* that are enough: what is *within* a distance has one of them."""
@@ -158,9 +152,8 @@ class KeyIndex(Index):
         enough: Array = order[rank <= (counts - needed)[owners]]
         return enough
 
-    def _find(self, keys: Array, most: int | None = None) -> tuple[Array, Array]:
-        """Return numbers of *keys*, and a position of a stored sketch with the key for each."""
-        numbers, positions = self._table.find(keys, most)
+    def _stored(self, numbers: Array, positions: Array) -> tuple[Array, Array]:
+        """Return those of *numbers* and *positions* where a sketch is stored."""
         if not len(positions):
             return numbers, positions
         is_stored = self._page_numbers()[positions] != _NO_PAGE

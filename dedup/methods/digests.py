@@ -44,8 +44,10 @@ class Exact(SingleDigestMethod):
     def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
         """Return the 128-bit digest of each text, or ``None`` if it has no tokens."""
         counts = words_of(documents).counts.tolist()
+        # Without a secret it is the digest of the document, which others need, too.
+        is_plain = type(self.hashing) is Hashing
         return [
-            self.hashing.digest(document.text) if count else None
+            (document.digest if is_plain else self.hashing.digest(document.text)) if count else None
             for document, count in zip(documents, counts, strict=True)
         ]
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -137,15 +137,16 @@ def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
     places = _with_digits(words)
     ends = np.searchsorted(places, np.cumsum(words.counts)).tolist()
     tokens = [token.decode() for token in words.tokens(places)]
-    numbers: list[str] = []
-    sizes = []
+    numbers = []
     for start, end in pairwise([0, *ends]):
         counts = Counter(tokens[start:end])
-        numbers += [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
-        sizes.append(end - start)
-    hashes = hashing.feature_hashes(numbers) >> np.uint64(48)
-    of_all = iter(np.minimum(hashes, np.uint64(_NO_NUMBER - 1)).tolist())
-    return [sorted(set(islice(of_all, size))) for size in sizes]
+        numbers.append([f"{number}\x01{i}" for number in counts for i in range(counts[number])])
+    # Years and small numbers are in many texts.
+    different = list(dict.fromkeys(chain.from_iterable(numbers)))
+    hashes = hashing.feature_hashes(different) >> np.uint64(48)
+    least = np.minimum(hashes, np.uint64(_NO_NUMBER - 1)).tolist()
+    known = dict(zip(different, least, strict=True))
+    return [sorted({known[number] for number in own}) for own in numbers]
 
 
 def _with_digits(words: Words) -> Array:
