@@ -38,10 +38,10 @@ _COLUMNS = ("key1", "key2", "label")
 # Spreadsheets cannot hold more in a cell.
 _MOST_IN_CELL = 32_000
 _LEGEND = (
-    "found, precision, recall: expected values for all pairs up to that distance (with 95 % "
-    "bounds). Recall is of the near-duplicates among all pairs to judge from. Text lost: of the "
-    "extracted text of the pages that are dropped at that threshold, the part that no kept page "
-    "has."
+    "pairs, judged, right: those of the row alone. found, precision, recall: expected values for "
+    "all pairs up to that distance (with 95 % bounds). Recall is of the near-duplicates among all "
+    "pairs to judge from. Text lost: of the extracted text of the pages that are dropped at that "
+    "threshold, the part that no kept page has."
 )
 
 Answers = dict[frozenset[str], str]
@@ -69,7 +69,8 @@ def run(options: argparse.Namespace) -> None:
         return
     labels = {pair: answers[both] for pair, both in pairs.items() if both in answers}
     if not labels:
-        raise ValueError(f"{options.answers} has no answer about a pair of these pages")
+        hint = "" if answers else ": its column label is empty"
+        raise ValueError(f"{options.answers} has no answer about a pair of these pages{hint}")
     results = _results(candidates, labels, documents)
     if options.json:
         chosen = recommend(list(results))

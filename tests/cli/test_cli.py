@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import subprocess
@@ -161,12 +162,15 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
     assert shown(capsys, "evaluate", collection, "--method", method).split()[-12] == "i-match"
 
 
-def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(tmp_path, capsys):
+@pytest.mark.parametrize(("name", "pack"), [("i.NDJSON", bytes), ("i.jsonl.gz", gzip.compress)])
+def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(
+    tmp_path, capsys, name, pack
+):
     texts = "Three words here", "three", None, ""
     lines = (json.dumps({"body": text, "text": "no"}) for text in texts)
-    (tmp_path / "items.NDJSON").write_text("\n".join(lines), "utf-8-sig")
+    (tmp_path / name).write_bytes(pack("\n".join(lines).encode("utf-8-sig")))
     (tmp_path / "page.txt").write_text("three here", "utf-8-sig")
-    inputs, path = [tmp_path / "items.NDJSON", tmp_path / "page.txt"], tmp_path / "lexicon"
+    inputs, path = [tmp_path / name, tmp_path / "page.txt"], tmp_path / "lexicon"
     arguments = ("evaluate", "--lexicon", *inputs, "-o", path, "--text-field", "body")
     out = shown(capsys, *arguments)
     assert out.partition(": ")[2][:25] == "2 words of 3 documents, d"

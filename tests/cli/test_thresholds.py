@@ -64,6 +64,7 @@ def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(evaluate, pag
     figures = json.loads(evaluate("pages.jsonl", "--answers", "pairs.tsv", "--json"))
     out = evaluate("pages.jsonl", "--answers", "pairs.tsv")
     assert out.startswith("60 pages with different texts")
+    assert "judged, right: those of the row alone." in out
     copies = sum(is_copy(row["key1"], row["key2"]) for row in rows)
     # All pairs were judged: what is expected is what is.
     last = figures["thresholds"][-1]
@@ -112,7 +113,7 @@ def test_pairs_of_any_text_are_written_in_cells_that_a_spreadsheet_can_hold(eval
 SAMPLE = ["--sample", "9", "-o"]
 WRONG = [
     (["--answers", "nowhere"], "nowhere cannot be used (No such file or directory)"),
-    (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer about a pair"),
+    (["--answers", "unlabelled.tsv"], "about a pair of these pages: its column label is empty"),
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
     (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
     (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
