@@ -244,6 +244,7 @@ def test_advice_is_given(report):
     html = report[1].read_text("utf-8")
     advice = html.partition('id="advice"')[2].partition("</section>")[0]
     assert ">Query parameter<" in advice
+    assert "folders and hosts can be denied to a LinkExtractor" in advice
     assert "Equal content in 40 of 40 cases" in advice
 
 
