@@ -72,9 +72,6 @@ class Words:
             self._known[name] = compute(self)
         return self._known[name]
 
-    def __len__(self) -> int:
-        return len(self.starts)
-
 
 class Documents(tuple[Document, ...]):
     """Documents that are read together; their `words` are found once."""

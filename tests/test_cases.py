@@ -3,8 +3,7 @@
 import inspect
 
 import pytest
-from cases import IS_THOROUGH, each, examples, mixed, sampled
-from hypothesis import settings
+from cases import each
 
 
 @each(("one", "other"), [(1, 1), (1, 2), (3, 3), (3, 4)])
@@ -34,17 +33,3 @@ def test_a_case_that_fails_alone_fails_as_it_is():
     with pytest.raises(AssertionError) as raised:
         first()
     assert raised.value.__notes__ == ["the case: {'one': 2}"]
-
-
-def test_of_combinations_each_value_is_tried_and_before_a_release_all(monkeypatch):
-    monkeypatch.setattr("cases.IS_THOROUGH", False)
-    assert mixed("abc", [1, 2]) == [("a", 1), ("b", 2), ("c", 2)]
-    assert (sampled("abc", "a"), examples(100), examples(4)) == (["a"], 20, 3)
-    monkeypatch.setattr("cases.IS_THOROUGH", True)
-    assert mixed("ab", [1, 2]) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-    assert (sampled("abc", "a"), examples(100)) == (["a", "b", "c"], 100)
-
-
-def test_hypothesis_takes_its_time_and_tries_few_examples_but_before_a_release():
-    assert settings().deadline is None
-    assert settings().max_examples == (200 if IS_THOROUGH else 20)

@@ -100,18 +100,6 @@ def test_https_length_and_date():
     assert by_date == sorted(set(by_date))
 
 
-def test_criteria_count_in_their_order():
-    clean_http, session_https = Copy("http://a/b"), Copy("https://a/b;sid=1")
-    assert Preference({"clean-url": clean_url, "https": https}.items()).prefers(
-        clean_http, session_https
-    )
-    assert Preference({"https": https, "clean-url": clean_url}.items()).prefers(
-        session_https, clean_http
-    )
-    assert not Preference({}.items()).prefers(clean_http, session_https)
-    assert not Preference({"https": https}.items()).prefers(clean_http, clean_http)
-
-
 urls = st.text(st.characters(exclude_categories=()), max_size=200) | st.from_regex(
     r"https?://(\w+\.){0,3}\w+(:\d+)?(/[\w.;=-]*){0,6}(\?([\w%-]*=?[\w%]*&?){0,6})?", fullmatch=True
 )
