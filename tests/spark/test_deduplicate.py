@@ -10,7 +10,6 @@ from cases import IS_THOROUGH
 from collections_on_disk import write_lines
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from own_process import run_script
 from texts import article, edited, page
 
 from dedup.evidence import NORMAL
@@ -22,7 +21,7 @@ from dedup.records import Fields, format_of
 from dedup.rule import Rule
 from dedup.scan import Fate, RecordReader, scan
 from dedup.scopes import Scope
-from dedup.spark import deduplicate, sketches
+from dedup.spark import SparkError, deduplicate, sketches
 
 pytestmark = pytest.mark.slow
 
@@ -205,19 +204,12 @@ def test_what_makes_no_sense_is_refused(spark):
         deduplicate(df.withColumnRenamed("n", "kept"), text="text")
 
 
-def test_executors_without_our_python_are_told_in_one_line():
-    script = (
-        "import os; os.environ['PYSPARK_PYTHON'] = '/nowhere/python'\n"
-        "from pyspark.sql import SparkSession\n"
-        "from dedup.spark import SparkError, deduplicate\n"
-        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', False)\n"
-        "spark = spark.getOrCreate()\n"
-        "try: deduplicate(spark.createDataFrame([('u', 't')], 'url string, t string'), text='t')\n"
-        "except SparkError as error: print(error)\n"
-        "spark.stop()\n"
-    )
-    [line] = run_script(script, check=False).stdout.splitlines()
-    assert line == "the executors have no /nowhere/python: PYSPARK_PYTHON names their Python"
+def test_executors_without_our_python_are_told_in_one_line(spark, monkeypatch):
+    df = spark.createDataFrame([("u", "t")], "url string, text string")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
+    told = "^the executors have no /nowhere/python: PYSPARK_PYTHON names their Python$"
+    with pytest.raises(SparkError, match=told):
+        deduplicate(df, text="text")
 
 
 def test_a_string_that_is_not_utf_8_is_kept_as_bad_and_the_others_are_judged(spark):
