@@ -337,7 +337,7 @@ class Detector:
     @property
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
-        return self.store.nbytes + self._view.nbytes
+        return self.follower.nbytes
 
 
 _MOST_TRIES = 3

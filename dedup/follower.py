@@ -25,7 +25,11 @@ class Follower:
     """
 
     def __init__(
-        self, method: Method, rule: Rule, store: Store, count: Callable[[str], object]
+        self,
+        method: Method,
+        rule: Rule,
+        store: Store,
+        count: Callable[[str], object] = lambda name: None,
     ) -> None:
         """Create it without pages; *count* is called with the names of counters."""
         self.method = method
@@ -185,6 +189,11 @@ class Follower:
     async def expire(self) -> None:
         """Have the claims end that somebody waits for, and whose owners are gone."""
         await self.store.expire(claim.number for claim in self.view.open_claims if claim.is_awaited)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the remembered pages take, in bytes."""
+        return self.store.nbytes + self.view.nbytes
 
 
 @contextmanager

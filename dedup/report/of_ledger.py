@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from heapq import merge
 from typing import Any
 
-from dedup.detector import Detector
+from dedup.follower import Follower
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
@@ -62,11 +62,11 @@ def _report_of_pages(
         else:
             continue
         ended = max(ended, _time_of(met))
-    detector = None
+    follower = None
     if method:
-        detector = Detector(method, ledger.rule, store=StoreOfReader(ledger))
-        finished(detector.load())
-    report = summary.finish(detector, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
+        follower = Follower(method, ledger.rule, StoreOfReader(ledger))
+        finished(follower.load())
+    report = summary.finish(follower, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     known = Report.of({
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(ended - started, 3),

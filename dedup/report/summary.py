@@ -21,7 +21,7 @@ from dedup.stores.base import StoreState
 from dedup.url_advice.contents import Content, Contents
 
 if TYPE_CHECKING:
-    from dedup.detector import Detector
+    from dedup.follower import Follower
 
 logger = get_logger(__name__)
 
@@ -161,24 +161,24 @@ class Summary:
 
     def finish(
         self,
-        detector: "Detector | None" = None,
+        follower: "Follower | None" = None,
         store: StoreState | None = None,
         *,
         spider: str = "",
     ) -> Report:
         """Return the report of the crawl of *spider*.
 
-        *detector*: where the pages are, if they are still in memory.
+        *follower*: where the pages are, if they are still in memory.
         """
         seconds = monotonic() - self._start
-        pages = 0 if detector is None else len(detector)
-        index_bytes = 0 if detector is None else detector.nbytes
+        pages = 0 if follower is None else len(follower.view)
+        index_bytes = 0 if follower is None else follower.nbytes
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
         texts_lost = 0 if self.texts is None else self.texts.lost
         if texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
-        gathered = self._gathered(detector)
+        gathered = self._gathered(follower)
         numbers = counted(self._stats, seconds)
         if store is not None:
             numbers["ledger"] = {
@@ -208,7 +208,7 @@ class Summary:
             }
         )
 
-    def _gathered(self, detector: "Detector | None") -> dict[str, Any]:
+    def _gathered(self, follower: "Follower | None") -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
             "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,
@@ -220,13 +220,13 @@ class Summary:
         if self.contents is not None:
             with self._figures_only():
                 figures["url_advice"] = self.contents.advice()
-        if detector is not None and self._has_report:
+        if follower is not None and self._has_report:
             threshold = self.settings.get("DEDUP_MAX_DISTANCE")
             with self._figures_only():
-                figures |= self.kept.near_misses(detector, threshold)
-        if detector is not None and self.texts is not None:
+                figures |= self.kept.near_misses(follower, threshold)
+        if follower is not None and self.texts is not None:
             with self._figures_only():
-                figures["chinese_scripts"] = self.kept.chinese_scripts(detector, self.texts)
+                figures["chinese_scripts"] = self.kept.chinese_scripts(follower, self.texts)
         if self._with_lost_text and self.events.has_sequences:
             with self._figures_only():
                 text = self.events.lost_text()

@@ -12,8 +12,9 @@ from dedup.preference import Copy, Preference, first
 from dedup.record import PageRecord
 from dedup.records import RecordError
 from dedup.rule import Rule
-from dedup.scan.reader import ReadRecord, RecordReader
-from dedup.scan.record_judge import Fate, Outcome, RecordJudge
+from dedup.scan.read_record import Fate, ReadRecord
+from dedup.scan.reader import RecordReader
+from dedup.scan.record_judge import Outcome, RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches_file import SketchesFile
 from dedup.text import to_utf8

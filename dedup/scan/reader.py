@@ -3,60 +3,19 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urljoin
 
 from dedup.canonical import canonical_of
 from dedup.extraction import Extractor, language_of_text
 from dedup.limits import shorten, shorten_url
-from dedup.lost_text import Sequences
 from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Format, Record, RecordError
-from dedup.scan.record_judge import Fate
+from dedup.scan.read_record import ReadRecord
 from dedup.scopes import Scope
-
-
-class ReadRecord(NamedTuple):
-    """What is left of a record of a file once it was read, without its text.
-
-    *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
-    whether there was a text at all, *length* how many characters of main text. A bad record
-    (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
-    given, has no digest. *sequences* are those of the text, where that was read; *canonical* is the
-    URL that the page names as its canonical one, if that is known.
-    """
-
-    page: PageRecord = PageRecord()
-    has_key: bool = False
-    date: float | None = None
-    has_field: bool = False
-    length: int = 0
-    error: str | None = None
-    unread: str | None = None
-    has_scope: bool = True
-    sequences: Sequences | None = None
-    canonical: str | None = None
-
-    @property
-    def fate(self) -> Fate:
-        """What becomes of it before it is judged; `NEW` if it has to be."""
-        if self.error is not None:
-            return Fate.BAD
-        if self.unread is not None:
-            return Fate.UNREAD
-        return Fate.NEW if self.has_scope else Fate.NO_SCOPE
-
-    @property
-    def fields(self) -> list[str]:
-        """Those of "text", "key", "date" and "scope" that it has."""
-        is_there = {
-            "text": self.has_field, "key": self.has_key, "date": self.date is not None,
-            "scope": self.has_scope,
-        }  # fmt: skip
-        return [name for name, there in is_there.items() if there]
 
 
 class RecordReader:

@@ -1,11 +1,10 @@
-"""What becomes of the records of a scan, and the judge that says it."""
+"""The judge of the records of a scan, and what it found."""
 
 import json
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import BinaryIO
 
 from dedup.arrays import Packed
@@ -16,22 +15,10 @@ from dedup.methods.base import Method
 from dedup.methods.digests import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
+from dedup.scan.read_record import Fate
 from dedup.search import BatchIndex
 from dedup.text import from_utf8
 from dedup.view.view import View
-
-
-class Fate(IntEnum):
-    """What became of a record; those from `NEW` on are kept."""
-
-    BAD = 0
-    EXACT = 1
-    NEAR = 2
-    NEW = 3
-    EMPTY = 4
-    UNREAD = 5
-    NO_SCOPE = 6
-
 
 _IS_KEPT = bytes(fate >= Fate.NEW for fate in range(256))
 

@@ -8,7 +8,8 @@ from itertools import islice
 
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
-from dedup.scan.reader import ReadRecord, RecordReader
+from dedup.scan.read_record import ReadRecord
+from dedup.scan.reader import RecordReader
 from dedup.scan.sketches_file import SketchesFile
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 

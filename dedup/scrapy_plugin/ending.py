@@ -30,7 +30,8 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
     no numbers. Each of the steps is taken whatever becomes of those before it: what fails is
     logged.
     """
-    summary, detector, checkpoints = plugin.summary, plugin.detector, plugin.checkpoints
+    summary, checkpoints = plugin.summary, plugin.checkpoints
+    follower = plugin.detector.follower
     texts, folder = plugin.summary.texts, plugin.settings.report
     assert texts is not None
 
@@ -50,10 +51,10 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         await checkpoints.finish()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
-        await summary.kept.fetch_near_misses(detector)
+        await summary.kept.fetch_near_misses(follower)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(detector, checkpoints.state, spider=name)
+        report = summary.finish(follower, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report))

@@ -10,11 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dedup.evidence import Evidence, KnownNames, Names
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.record_judge import KINDS, Fate, RecordJudge
+from dedup.scan.read_record import Fate
+from dedup.scan.record_judge import KINDS, RecordJudge
 from dedup.scopes import host
 from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components
 from dedup.spark.matches import find_links

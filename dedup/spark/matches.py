@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dedup.arrays import Array, run_positions
-from dedup.methods import FingerprintMethod, Method
-from dedup.methods.base import as_rows
+from dedup.methods.base import Method, as_rows
+from dedup.methods.fingerprints import FingerprintMethod
 from dedup.methods.hashing import mix
 
 _SHORT = 256

@@ -19,8 +19,8 @@ from dedup.records import RawRecord
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.rule import Rule
 from dedup.scan.deciding import rank_of
-from dedup.scan.reader import ReadRecord, RecordReader
-from dedup.scan.record_judge import Fate
+from dedup.scan.read_record import Fate, ReadRecord
+from dedup.scan.reader import RecordReader
 from dedup.scan.record_stream import pool_for, read_raws
 from dedup.spark.judge import Batches, judge, slices
 

@@ -103,7 +103,7 @@ def report(tmp_path_factory):
     with closing(TextStore(2000)) as texts:
         summary, detector = summary_of(pages, texts)
         with closing(summary):
-            made = summary.finish(detector, spider="test")
+            made = summary.finish(detector.follower, spider="test")
             folder, copies = tmp_path_factory.mktemp("report"), [*summary.events.copies()]
             return made, written(folder, made, texts.text, copies), copies
 
@@ -355,7 +355,7 @@ def hostile_report(texts):
         summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
         summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
     summary.record_time(HOSTILE[2], 1)
-    report = summary.finish(Detector(SimHash()), spider=HOSTILE[1])
+    report = summary.finish(Detector(SimHash()).follower, spider=HOSTILE[1])
     evil = Advice(
         kind="parameter",
         name=HOSTILE[1],
@@ -440,7 +440,7 @@ def test_10_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
-    report = summary.finish(Detector(SimHash()))
+    report = summary.finish(Detector(SimHash()).follower)
     path = written(tmp_path, report, texts.text, summary.events.copies())
     assert path.stat().st_size < 3_000_000
     assert report.groups == 1700

@@ -11,7 +11,8 @@ from dedup.evidence import NORMAL, Evidence, Names, Objection
 from dedup.methods import SimHash
 from dedup.record import PageRecord, keys_of
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule
-from dedup.scan.record_judge import Fate, RecordJudge
+from dedup.scan.read_record import Fate
+from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
 from dedup.view import indexes as module
 
