@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from dedup.arrays import Packed
 from dedup.evidence import VIEW, KnownNames, Names, Objection, Witness, segments_of
 from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
-from dedup.methods.digests import Exact
 from dedup.record import PageRecord, Stored, keys_of, unpack_items, values_in
 from dedup.rule import MOST_OBJECTIONS, Rule
 from dedup.scopes import host
 from dedup.search import index_for
-from dedup.text import to_utf8
-from dedup.view.page_table import PageTable
+from dedup.view.digest_table import DigestTable
+from dedup.view.page_table import PageTable, text_of
 
+MOST_EQUAL = 256
+"""Of more pages whose main texts are equal, only the latest are asked."""
 MOST_WITHOUT_INDEX = 32
 _COST_OF_ITEM = 0.5
 """To compare an item takes so much of what it takes to ask for the evidence of a page."""
@@ -49,6 +50,7 @@ class Search:
         self._pages = pages
         self._names = names
         self._record = record
+        self._page = record.witness
         self._keys = values_in(record.item)
         self._own_names = own_names
         self._finds_parts = finds_parts
@@ -92,7 +94,7 @@ class Search:
         return False
 
     def _is_stored(self, number: int) -> bool:
-        if self._pages.is_open(number):
+        if number in self._pages.claims:
             self.open_numbers.append(number)
             return False
         return True
@@ -115,10 +117,6 @@ class Search:
         if objection and not self.first[0]:
             self.first = objection, number
         return objection
-
-    @cached_property
-    def _page(self) -> Witness:
-        return self._record.witness
 
     @cached_property
     def _known(self) -> KnownNames | None:
@@ -158,58 +156,65 @@ class EqualPages:
     """Finds pages whose main texts are equal.
 
     Thousands of pages may have one menu, or one notice, for a main text. Of so many, only the
-    latest are asked (`Exact.candidates_per_key`); but those that show and say the same are found
-    among all.
+    latest are asked; but those that show and say the same are found among all.
     """
 
-    def __init__(self, *, by_view: bool) -> None:
-        """Create it without pages; *by_view*: what they show besides their main text matters."""
+    def __init__(self, pages: PageTable, *, by_view: bool) -> None:
+        """Create it over *pages*; *by_view*: what they show besides their main text matters."""
+        self._pages = pages
         self._by_view = by_view
-        self._texts, self._same = index_for(Exact()), index_for(Exact())
+        self._texts, self._same = DigestTable(), DigestTable()
 
     def add(self, record: PageRecord, number: int) -> None:
         """Have page *number* found from now on, by the item of *record*."""
-        self._texts.add(_digest_of(record), number)
+        self._texts.add(text_of(record), number)
         self.add_item(record, number)
 
     def add_item(self, record: PageRecord, number: int) -> None:
         """Have page *number*, which was added, found by the item of *record*, too."""
-        if all_of_it := self._all_of_record(record):
+        if all_of_it := self._all_of(text_of(record), record.evidence, record.item):
             self._same.add(all_of_it, number)
 
     def discard(self, record: PageRecord, number: int, items: Iterable[bytes]) -> None:
         """Forget page *number*, which was added as *record*, with its *items*."""
-        self._texts.discard(_digest_of(record), number)
+        self._texts.discard(text_of(record), number)
         for item in {record.item, *items}:
             self.discard_item(record._replace(item=item), number)
 
     def discard_item(self, record: PageRecord, number: int) -> None:
         """Have page *number* found no more by the item of *record*."""
-        if all_of_it := self._all_of_record(record):
+        if all_of_it := self._all_of(text_of(record), record.evidence, record.item):
             self._same.discard(all_of_it, number)
 
     def original_of(self, record: PageRecord, search: Search) -> Match | None:
         """Return the page that *record* repeats, or ``None``: one that shows the same, if any."""
-        matches = self._texts.query_all(_digest_of(record))
-        if not matches:
+        text = text_of(record)
+        equal = self._latest(self._texts.find(text), text)
+        if not equal:
             return None
-        all_of_it = self._all_of_record(record)
 
         def same() -> Match | None:
-            return self._same.query(all_of_it, search.is_same) if all_of_it else None
+            all_of_it = self._all_of(text, record.evidence, record.item)
+            numbers = self._latest(self._same.find(all_of_it), text) if all_of_it else ()
+            return next((Match(n, 0) for n in numbers if search.is_same(n)), None)
 
         def oldest() -> Match | None:
             return search.nearest(
-                lambda counts: next((m for m in matches if counts(m.page)), None), is_exact=True
+                lambda counts: next((Match(n, 0) for n in equal if counts(n)), None), is_exact=True
             )
 
         if self._by_view and record.evidence:
             return same() or oldest()
         return oldest() or same()
 
+    def _latest(self, numbers: Sequence[int], text: bytes) -> list[int]:
+        """Return those of *numbers* whose pages have the *text*, of many the latest, by number."""
+        equal = (number for number in reversed(numbers) if self._pages.text(number) == text)
+        return list(islice(equal, MOST_EQUAL))[::-1]
+
     def load(self, pages: Sequence[Stored]) -> None:
         """Have many stored *pages* found from now on, by each of their items."""
-        texts = [_digest_of(page.record) for page in pages]
+        texts = [text_of(page.record) for page in pages]
         self._texts.add_many(texts, [page.number for page in pages])
         same = [
             (all_of_it, number)
@@ -238,23 +243,6 @@ class EqualPages:
         for part in (text, view, *keys_of(item)):
             folded ^= int.from_bytes(part, "little")
         return folded.to_bytes(16, "little")
-
-    def _all_of_record(self, record: PageRecord) -> bytes | None:
-        return self._all_of(_digest_of(record), record.evidence, record.item)
-
-
-def _digest_of(record: PageRecord) -> bytes:
-    assert record.digest is not None
-    return _in_scope(record.digest, record.scope)
-
-
-def _in_scope(digest: bytes, scope: str) -> bytes:
-    """Return what *digest* is looked up by: equal texts of different scopes are not equal."""
-    if not scope:
-        return digest
-    # Together: of two digests, what is made for one scope could be chosen to be that of another.
-    both = digest + to_utf8(scope)
-    return blake2b(both, digest_size=16, person=b"scope").digest()
 
 
 class ScopeIndex:

@@ -1,14 +1,16 @@
-"""What stored pages show and their items say, by page number, in little memory."""
+"""The texts of stored pages, what they show, and what their items say, in little memory."""
 
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping
+from hashlib import blake2b
 from struct import Struct
 
 from dedup.claim import Claim
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Witness
 from dedup.record import PageRecord, keys_of, unpack_items
+from dedup.text import to_utf8
 
 MANY = 64
 """So many items of a page are looked at one by one; of more, those with the rarest value."""
@@ -18,7 +20,7 @@ _AT_HAND = 16
 
 
 class PageTable:
-    """Pages by number: 18 bytes for one with one item, 8 for each value, and 41 for evidence.
+    """Pages by number: 34 bytes for one with one item, 8 for each value, and 41 for evidence.
 
     Of a page with an open claim, that tells.
     """
@@ -28,7 +30,8 @@ class PageTable:
 
         Without *has_evidence*, nobody asks what pages show.
         """
-        self._claims = claims
+        self.claims = claims
+        """The open ones."""
         self._has_evidence = has_evidence
         # Sorted: pages come by number, but for those that others have claimed.
         self._numbers = array("I")
@@ -40,15 +43,15 @@ class PageTable:
 
     def add(self, number: int, record: PageRecord, items: bytes) -> None:
         """Keep a page that is stored; *items* is what they say, as `pack_items` writes it."""
-        entry = items
+        shown = b""
         if self._has_evidence and record.evidence is not None:
-            entry = _WITNESS.pack(min(record.tokens, _MOST_TOKENS), record.evidence) + items
+            shown = _WITNESS.pack(min(record.tokens, _MOST_TOKENS), record.evidence)
         self._indexes.pop(number, None)
         place = bisect_left(self._numbers, number)
         self._numbers.insert(place, number)
         self._starts.insert(place, len(self._data))
-        self._sizes.insert(place, len(entry))
-        self._data += entry
+        self._sizes.insert(place, _TEXT + len(shown) + len(items))
+        self._data += text_of(record) + shown + items
 
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there: as seldom as its bytes may stay."""
@@ -60,28 +63,29 @@ class PageTable:
     def __contains__(self, number: int) -> bool:
         return self._place(number) is not None
 
-    def is_open(self, number: int) -> bool:
-        """Return whether page *number* is still being stored."""
-        return number in self._claims
+    def text(self, number: int) -> bytes:
+        """Return the `text_of` page *number*; b"" for a page that is not there."""
+        claim = self.claims.get(number)
+        return text_of(claim.record) if claim else self._entry(number)[:_TEXT]
 
     def witness(self, number: int) -> Witness:
         """Return what page *number* shows; nothing for a page that is not there."""
-        if claim := self._claims.get(number):
+        if claim := self.claims.get(number):
             return claim.record.witness if self._has_evidence else Witness(0, None)
         entry = self._entry(number)
-        if not _is_shown(entry):
+        if not len(entry) % 2:
             return Witness(0, None)
-        tokens, evidence = _WITNESS.unpack_from(entry)
+        tokens, evidence = _WITNESS.unpack_from(entry, _TEXT)
         return Witness(tokens, Evidence.from_bytes(evidence))
 
     def items(self, number: int) -> list[bytes]:
         """Return what each item of page *number* says; nothing for a page that is not there."""
-        claim = self._claims.get(number)
+        claim = self.claims.get(number)
         return claim.items if claim else _items_in(self._entry(number))
 
     def says_all(self, number: int, keys: frozenset[bytes]) -> bool:
         """Return whether one item of page *number* has all of the values *keys*."""
-        claim, index = self._claims.get(number), self._indexes.get(number)
+        claim, index = self.claims.get(number), self._indexes.get(number)
         if claim:
             items = claim.items
         elif index:
@@ -118,20 +122,25 @@ class PageTable:
         return len(self._data) + sum(len(column) * column.itemsize for column in columns)
 
 
+_TEXT = 16
+# What a page shows has an odd number of bytes, and all else an even one.
 _WITNESS = Struct(f"<I{SIZE_OF_EVIDENCE}s")
+assert _WITNESS.size % 2 == 1
 _MOST_TOKENS = 2**32 - 1
 
 
 def _items_in(entry: bytes) -> list[bytes]:
-    return unpack_items(entry[_WITNESS.size :] if _is_shown(entry) else entry)
+    return unpack_items(entry[_TEXT + len(entry) % 2 * _WITNESS.size :])
 
 
-def _is_shown(entry: bytes) -> bool:
-    # What a page shows has an odd number of bytes, and what its items say an even one.
-    return len(entry) % 2 == 1
-
-
-assert _WITNESS.size % 2 == 1
+def text_of(record: PageRecord) -> bytes:
+    """Return 16 bytes that are equal for pages of one scope with equal main texts."""
+    assert record.digest is not None
+    if not record.scope:
+        return record.digest
+    # Together: of two digests, what is made for one scope could be chosen to be that of another.
+    both = record.digest + to_utf8(record.scope)
+    return blake2b(both, digest_size=_TEXT, person=b"scope").digest()
 
 
 class _ItemIndex:

@@ -50,7 +50,7 @@ class View:
         self._rule = rule
         self._claims: dict[int, Claim] = {}
         self._pages = PageTable(self._claims, has_evidence=rule.demands is not None)
-        self._equal = EqualPages(by_view=rule.demands is not None)
+        self._equal = EqualPages(self._pages, by_view=rule.demands is not None)
         self._scopes: dict[str, ScopeIndex] = {}
         self.claims_so_far = 0
         """The number of claims that were ever made: whether a look may be out of date."""
@@ -73,8 +73,12 @@ class View:
         one. *own_names*: which values of its item are the page's title or headline, and their
         marks.
         """
-        search = self._search(
+        search = Search(
+            self._rule,
+            self._pages,
+            self._names,
             record,
+            finds_parts=self._method.finds_parts,
             own_names=own_names,
             counts=lambda number: (
                 number not in self._ended
@@ -117,17 +121,9 @@ class View:
 
     def objection_to(self, record: PageRecord, number: int) -> Objection | None:
         """Return what would speak against dropping *record* for page *number*, if texts matched."""
-        return self._search(record).objection(number, is_exact=False)
-
-    def _search(self, record: PageRecord, **others: Any) -> Search:
-        return Search(
-            self._rule,
-            self._pages,
-            self._names,
-            record,
-            finds_parts=self._method.finds_parts,
-            **others,
-        )
+        finds_parts = self._method.finds_parts
+        search = Search(self._rule, self._pages, self._names, record, finds_parts=finds_parts)
+        return search.objection(number, is_exact=False)
 
     def apply(self, events: Iterable[Event]) -> list[Claim]:
         """Have *events* of the store happen, in this order; return the claims that they made."""
@@ -168,7 +164,8 @@ class View:
             if item != claim.record.item:
                 self._equal.add_item(claim.record._replace(item=item), claim.number)
         self._count += 1
-        self._end(claim.replaces)
+        if claim.replaces:
+            self._end(claim.replaces)
         claim.end(is_stored=True)
 
     def release(self, claim: Claim) -> None:
