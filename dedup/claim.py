@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from dedup.record import Claimed, Committed, PageRecord
+from dedup.record import Claimed, Committed
 
 
 class Claim:
@@ -12,11 +12,12 @@ class Claim:
     """
 
     __slots__ = (
-        "_callbacks", "claimed", "is_open", "is_stored", "items", "put_off_for", "replaces",
+        "_callbacks", "is_open", "is_stored", "items", "number", "put_off_for", "record",
+        "replaces",
     )  # fmt: skip
 
     def __init__(self, claimed: Claimed) -> None:
-        self.claimed = claimed
+        self.record, self.number = claimed
         self.items = [claimed.record.item]
         """What the items of the page say: those known so far, in the end those that are stored."""
         self.replaces: tuple[int, ...] = ()
@@ -28,12 +29,9 @@ class Claim:
         self._callbacks: list[Callable[[], object]] = []
 
     @property
-    def record(self) -> PageRecord:
-        return self.claimed.record
-
-    @property
-    def number(self) -> int:
-        return self.claimed.number
+    def claimed(self) -> Claimed:
+        """The event that the page is about to be stored."""
+        return Claimed(self.record, self.number)
 
     @property
     def committed(self) -> Committed:

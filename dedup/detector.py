@@ -22,7 +22,7 @@ from dedup.stores import (
     StoreDownError,
     finished,
 )
-from dedup.view.view import Look, View
+from dedup.view.view import Look
 
 UNCHECKED = "unchecked"
 """Why a page is kept without a comparison while a shared store cannot be asked."""
@@ -74,10 +74,6 @@ class Detector:
         self._met_again: set[int] = set()
         self._earlier = Earlier(self.follower, several_a_key=several_a_key)
 
-    @property
-    def _view(self) -> View:
-        return self.follower.view
-
     async def load(self) -> None:
         """Take over the pages that the store has from before.
 
@@ -100,7 +96,7 @@ class Detector:
 
     def items_of(self, number: int) -> list[bytes]:
         """Return what the items of page *number* say, as far as that is known."""
-        return self._view.items_of(number)
+        return self.follower.view.items_of(number)
 
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that was met: those of many say nothing.
@@ -108,7 +104,7 @@ class Detector:
         Once for each page that has its verdict, whatever that is, and however often it was asked
         for: so crawls learn what scans learn.
         """
-        self._view.learn_names(record)
+        self.follower.view.learn_names(record)
 
     async def reserve(
         self,
@@ -155,22 +151,27 @@ class Detector:
         believes: Callable[[Objection, str], bool] | None,
     ) -> Reservation:
         """*reason*: why *record* is compared with nothing else."""
-        view = self._view
+        view = self.follower.view
         earlier = await self._earlier.pages(record.key, record.scope)
-        if self._view is not view:
+        if self.follower.view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
-        if not again and (stored := earlier.unchanged(record)):
-            return self._unchanged(stored, earlier)
-        claims_so_far = view.claims_so_far
-        verdict, replaces = earlier.replaced_by(record, self._met_again)
-        claim = _claim_of_page(own, record.scope)
-        if claim or verdict.kind is not Kind.NEW:
+        verdict, replaces = Verdict(Kind.NEW, self.method.name), list[int]()
+        is_compared = not (again or reason)
+        if earlier:
+            if not again and (stored := earlier.unchanged(record)):
+                return self._unchanged(stored, earlier)
+            verdict, replaces = earlier.replaced_by(record, self._met_again)
+            is_compared = is_compared and not earlier.has_changed_item(record)
+        claims_so_far, numbers = view.claims_so_far, earlier.numbers if earlier else set[int]()
+        # The open claim that the page has in the scope already: its new items go with that.
+        claim = next((c for c in own if c.is_open and c.record.scope == record.scope), None)
+        if claim or replaces:
             believes = None
         look = None
-        if not (again or reason or earlier.has_changed_item(record)):
-            look = await self._look(record, earlier, own, claim, own_names, believes)
+        if is_compared:
+            look = await self._look(record, numbers, own, claim, own_names, believes)
             if not look.is_of_new_page:
-                return await self._barred(record, look, earlier)
+                return await self._barred(record, look, numbers)
         if claim:
             claim.add_item(record.item)
             return await self._kept(verdict, claim, look, reason)
@@ -178,10 +179,10 @@ class Detector:
         claim.replaces = tuple(replaces)
         if look and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
-            look = await self._look(record, earlier, own, claim, own_names, believes)
+            look = await self._look(record, numbers, own, claim, own_names, believes)
             if not look.is_of_new_page:
                 self.release(claim)
-                return await self._barred(record, look, earlier)
+                return await self._barred(record, look, numbers)
         return await self._kept(verdict, claim, look, reason)
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
@@ -209,7 +210,7 @@ class Detector:
     async def _look(
         self,
         record: PageRecord,
-        earlier: EarlierPages,
+        earlier: set[int],
         own: Collection[Claim],
         claim: Claim | None,
         own_names: Mapping[bytes, bytes],
@@ -220,15 +221,15 @@ class Detector:
         Neither *earlier* pages nor *own* claims count, nor open ones after *claim*, the page's.
         """
         # Of the own ones, some may have got their numbers only now.
-        apart_from = earlier.numbers.union(one.number for one in own)
+        apart_from = earlier.union(one.number for one in own)
         older_than = inf if claim is None or claim.number < 0 else claim.number
-        look = self._view.look(record, apart_from, older_than, own_names)
+        look = self.follower.view.look(record, apart_from, older_than, own_names)
         if not (believes and look.is_of_new_page and look.objection):
             return look
         if not believes(look.objection, await self._key(look.page)):
             return look
         nameless = _without_names(record, own_names)
-        believed = self._view.look(nameless, apart_from, older_than)
+        believed = self.follower.view.look(nameless, apart_from, older_than)
         match = believed.decision.match
         return believed if believed.claim or (match and match.page == look.page) else look
 
@@ -238,7 +239,7 @@ class Detector:
         *said*: what it has said again of the items of each, by number. If that is all that a page
         has, nothing changes.
         """
-        view = self._view
+        view = self.follower.view
         replaced = [n for n, items in said.items() if not set(view.items_of(n)) <= set(items)]
         if not replaced:
             return
@@ -253,7 +254,7 @@ class Detector:
 
     async def find(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record* if it were another page, and keep nothing of it."""
-        decision = self._view.look(record).decision
+        decision = self.follower.view.look(record).decision
         if reason := self.rule.reason_to_skip(record):
             return self.skipped(reason)
         return await self._verdict(decision)
@@ -267,9 +268,10 @@ class Detector:
         if self.rule.reason_to_skip(record):
             return False
         earlier = await self._earlier.pages(record.key, record.scope)
-        if earlier.unchanged(record):
+        if earlier and earlier.unchanged(record):
             return False
-        return self._view.look(record, earlier.numbers).is_of_new_page
+        numbers = earlier.numbers if earlier else ()
+        return self.follower.view.look(record, numbers).is_of_new_page
 
     def unchecked(self, record: PageRecord) -> Reservation:
         """Return what is said of a page while a shared store cannot be asked: it is kept.
@@ -283,7 +285,7 @@ class Detector:
         self.follower.claim_later(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
 
-    async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
+    async def _barred(self, record: PageRecord, look: Look, earlier: set[int]) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.
 
         Raises HistoryChangedError if the store has learned of more earlier pages since.
@@ -291,7 +293,7 @@ class Detector:
         if match := look.decision.match:
             if self.store.is_shared:
                 now = await self._earlier.pages(record.key, record.scope)
-                if now.numbers != earlier.numbers:
+                if (now.numbers if now else set()) != earlier:
                     raise HistoryChangedError(
                         f"{self.store.name} has learned of more earlier pages: look again"
                     )
@@ -332,7 +334,7 @@ class Detector:
         return Verdict(Kind.SKIPPED, self.method.name, reason=reason)
 
     def __len__(self) -> int:
-        return len(self._view)
+        return len(self.follower.view)
 
     @property
     def nbytes(self) -> int:
@@ -347,11 +349,6 @@ def storable(record: PageRecord) -> PageRecord:
     """Return *record* with a key and a scope that are not too long for a store."""
     key, scope = shorten_url(record.key), shorten_url(record.scope)
     return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)
-
-
-def _claim_of_page(own: Collection[Claim], scope: str) -> Claim | None:
-    """Return the open claim that a page has in *scope* already: its new items go with that."""
-    return next((one for one in own if one.is_open and one.record.scope == scope), None)
 
 
 def _without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:

@@ -27,11 +27,11 @@ class Earlier:
         self.several_a_key = several_a_key
         # Of some keys what is stored, as one and by scope: items of one page have one key, and what
         # is there is read once for all of them.
-        self._at_hand: dict[str, tuple[EarlierPages, dict[str, list[Stored]]]] = {}
+        self._at_hand: dict[str, tuple[EarlierPages | None, dict[str, list[Stored]]]] = {}
         self._version: object = None
 
-    async def pages(self, key: str, scope: str) -> "EarlierPages":
-        """Return what was stored under *key*, as a version of what is in *scope*.
+    async def pages(self, key: str, scope: str) -> "EarlierPages | None":
+        """Return what was stored under *key*, as a version of what is in *scope*, if anything was.
 
         And that for which it was noted as the preferred one.
         """
@@ -41,14 +41,16 @@ class Earlier:
         at_hand = self._at_hand  # while this waits, another one may take its place
         if key not in at_hand:
             stored = await store.earlier(key)
-            by_scope = defaultdict(list)
+            by_scope: defaultdict[str, list[Stored]] = defaultdict(list)
             for page in stored:
                 by_scope[page.record.scope].append(page)
             if len(at_hand) >= _AT_HAND:
                 del at_hand[next(iter(at_hand))]
-            at_hand[key] = EarlierPages(self, key, stored), dict(by_scope)
+            at_hand[key] = EarlierPages(self, key, stored) if stored else None, by_scope
         pages, of_scopes = at_hand[key]
-        return EarlierPages(self, key, of_scopes.get(scope, ())) if is_of_item(scope) else pages
+        if pages and is_of_item(scope):
+            return EarlierPages(self, key, of_scopes[scope]) if scope in of_scopes else None
+        return pages
 
 
 class EarlierPages:

@@ -50,7 +50,7 @@ class Follower:
 
         Not if its page is not stored.
         """
-        claim.claimed = claim.claimed._replace(number=-1)
+        claim.number = -1
         self._late.append(claim)
 
     @property
@@ -78,8 +78,9 @@ class Follower:
         may be later, HistoryChangedError if the view is another one now.
         """
         if not self.store.is_shared:
-            [claim] = self.view.apply(await self.store.exchange([claimed], _NO_NEWS))
-            return claim
+            [event] = await self.store.exchange([claimed], _NO_NEWS)
+            assert isinstance(event, Claimed)
+            return self.view.claim(event)
         self._check_is_up()  # else it would wait for those who try to reach it
         made: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         self._wanted.append((claimed, made))
@@ -146,7 +147,7 @@ class Follower:
                 self.view.apply([event])
         for claim, event in zip(again, events[first_own:], strict=False):
             assert isinstance(event, Claimed)
-            claim.claimed, was_open = event, claim.is_open
+            claim.number, was_open = event.number, claim.is_open
             self.view.add(claim)
             if not was_open:  # it ended on the way
                 (self.commit if claim.is_stored else self.release)(claim)

@@ -249,7 +249,8 @@ def test_who_is_cancelled_leaves_no_claim_behind(monkeypatch, faults):
     for seed in SEEDS:
         fleet = run(seed, monkeypatch, faults)
         assert not fleet.server.open, seed
-        assert not any(process.detector._view.open_claims for process in fleet.processes), seed
+        views = [process.detector.follower.view for process in fleet.processes]
+        assert not any(view.open_claims for view in views), seed
         cancelled += sum(task.cancelled() for task in fleet._tasks)
     assert cancelled
 

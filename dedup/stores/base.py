@@ -88,7 +88,14 @@ class News:
     url_rules: dict[tuple[str, ...], UrlRule] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return any(self._kinds)
+        return bool(
+            self.commits
+            or self.duplicates
+            or self.seen
+            or self.preferred
+            or self.leaves
+            or self.url_rules
+        )
 
     @property
     def _kinds(self) -> list[dict[Any, Any]]:

@@ -65,6 +65,7 @@ class SqliteStore(Store):
             stored = self._file.identity(self._reader)
             check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
             self._next = 1 + tables.last_page(self._reader)
+            self._has_earlier = self._next > 1
             self._closing = closing_on_failure.pop_all()
 
     def _connect_reader(self) -> sqlite3.Connection:
@@ -156,11 +157,17 @@ class SqliteStore(Store):
         del self._claimed[number]  # nobody else knows of it
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        found = {number: self._claimed.get(number) for number in numbers}
-        stored = tables.pages(self._reader, (n for n, record in found.items() if record is None))
-        return stored | {number: record for number, record in found.items() if record}
+        found, others = {}, []
+        for number in numbers:
+            if record := self._claimed.get(number):
+                found[number] = record
+            else:
+                others.append(number)
+        return tables.pages(self._reader, others) | found if others else found
 
     async def earlier(self, key: str) -> list[Stored]:
+        if not self._has_earlier:
+            return []
         return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     async def preferred(self, number: int) -> str | None:

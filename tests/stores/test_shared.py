@@ -117,7 +117,7 @@ async def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_fir
     first, second, other = await asyncio.gather(*tasks)
     assert first.verdict.kind is other.verdict.kind is Kind.NEW
     assert (second.verdict, second.claim) == (None, first.claim)
-    assert len(one.detector._view._claims) == 2
+    assert len(one.detector.follower.view._claims) == 2
 
 
 async def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored(server):
