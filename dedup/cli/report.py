@@ -10,8 +10,9 @@ from typing import Any
 from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.options import add_json, check_new
 from dedup.cli.terminal import print_json, show, show_heading, show_line, show_table
-from dedup.report import as_html, write_html
+from dedup.report.html import as_html
 from dedup.report.of_ledger import report_of_ledger
+from dedup.report.templating import write_html
 from dedup.stores.base import Crawl
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable

@@ -1,10 +1,8 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
-from dedup.report.html import as_html
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.report.table import as_text
-from dedup.report.templating import write_html
 from dedup.report.texts import TextStore
 
-__all__ = ["Report", "Summary", "TextStore", "as_html", "as_text", "write_html"]
+__all__ = ["Report", "Summary", "TextStore", "as_text"]

@@ -95,10 +95,14 @@ class PageEvents:
         database.execute("PRAGMA bulk.journal_mode = OFF")
         for table, columns in _COLUMNS.items():
             database.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {columns})")
-        database.execute("CREATE INDEX bulk.by_page ON judged (page)")
-        database.execute("CREATE INDEX by_url ON pages (url)")
-        database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return database
+
+    @cached_property
+    def _indexed(self) -> sqlite3.Connection:
+        """The database with what queries need: to add to an index page by page takes longer."""
+        self._database.execute("CREATE INDEX by_url ON pages (url)")
+        self._database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
+        return self._database
 
     def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> int | None:
         """Add a row, and return its number; ``None`` where there is no room for sequences.
@@ -120,7 +124,7 @@ class PageEvents:
             return None
 
     def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        return self._database.execute(query, values)
+        return self._indexed.execute(query, values)
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return list(self._query(query, *values))

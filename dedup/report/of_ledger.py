@@ -57,8 +57,9 @@ def _report_of_pages(
         elif run is None or met.crawl in numbers:
             record, is_past = met.record, met.ended or method is None
             verdict = Verdict(Kind.CHANGED if met.is_change else Kind.NEW, "")
-            page = Page(PageRecord(tokens=record.tokens, sketch=None if is_past else record.sketch))
-            summary.record(verdict, record.key, 0, page, record.scope)
+            sketch = None if is_past else record.sketch
+            page = Page(PageRecord(scope=record.scope, tokens=record.tokens, sketch=sketch))
+            summary.record(verdict, record.key, 0, page)
         else:
             continue
         ended = max(ended, _time_of(met))

@@ -11,6 +11,7 @@ from dedup.evidence import Evidence
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.kept_pages import KeptPages
@@ -76,21 +77,25 @@ class Summary:
 
     @contextmanager
     def _figures_only(self) -> Iterator[None]:
-        """Log the first exception within such blocks, and count each as an error of dedup."""
+        """Have an exception within the block cost no more than figures."""
         try:
             yield
         except Exception as error:
-            if not self._has_failed:
-                logger.error(
-                    "Dedup failed to count; figures of its report are wrong", exc_info=error
-                )
-            self._has_failed = True
-            with suppress(Exception):  # it may be the stats that fail
-                self._stats.inc_value("dedup/errors")
+            self._fails(error)
+
+    def _fails(self, error: Exception) -> None:
+        """Log the first *error* by which figures are missing; count each as an error of dedup."""
+        if not self._has_failed:
+            logger.error("Dedup failed to count; figures of its report are wrong", exc_info=error)
+        self._has_failed = True
+        with suppress(Exception):  # it may be the stats that fail
+            self._stats.inc_value("dedup/errors")
 
     def count(self, name: str, by: float = 1) -> None:
-        with self._figures_only():
+        try:
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
+        except Exception as error:
+            self._fails(error)
 
     def record(
         self,
@@ -98,29 +103,30 @@ class Summary:
         url: str,
         size: int,
         page: Page | None = None,
-        scope: str = "",
+        record: PageRecord | None = None,
         *,
         differences: Mapping[str, str] | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
-        *page* is what was read of it, *scope* where it is compared. *differences*: what the items
-        of the page say, and those of the page that it repeats do not.
+        *page* is what was read of it, *record* what is compared: by default, that of *page*.
+        *differences*: what the items of the page say, and those of the page that it repeats do not.
         """
+        if record is None and page:
+            record = page.record
         with self._figures_only():
             self._count(verdict, size, page.evidence if page else None)
         with self._figures_only():
-            whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
+            whole_url, url = url, shorten_url(url)
             self.events.add(verdict, url, page)
             if differences:
                 self.events.add_difference(differences, url, verdict.original)
             if self.contents is not None:
-                content = _content_of(verdict, page, scope, self._min_tokens)
-                self.contents.add(whole_url, content)
+                self.contents.add(whole_url, _content_of(verdict, record, self._min_tokens))
             if page is None or not self._has_report:
                 return
-            if verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self.kept.add(page.record.under(url, scope))
+            if record and verdict.kind in (Kind.NEW, Kind.CHANGED):
+                self.kept.add(record._replace(key=url))
             if self.texts is not None:
                 self.texts.record(verdict, url, page)
 
@@ -144,8 +150,8 @@ class Summary:
 
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
-        with self._figures_only():
-            if page.sequences:
+        if page.sequences:
+            with self._figures_only():
                 self.events.claim_begins(claim, url, page.sequences)
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
@@ -155,9 +161,8 @@ class Summary:
             self.events.claim_ends(claim, is_stored=is_stored)
 
     def record_time(self, stage: str, seconds: float) -> None:
-        with self._figures_only():
-            pages, total = self._stages.get(stage, (0, 0.0))
-            self._stages[stage] = pages + 1, total + seconds
+        pages, total = self._stages.get(stage, (0, 0.0))
+        self._stages[stage] = pages + 1, total + seconds
 
     def finish(
         self,
@@ -244,14 +249,14 @@ class Summary:
             self.events.close()
 
 
-def _content_of(verdict: Verdict, page: Page | None, scope: str, min_tokens: int) -> Content | None:
-    if verdict.kind is Kind.SKIPPED or page is None or page.record.digest is None:
+def _content_of(verdict: Verdict, record: PageRecord | None, min_tokens: int) -> Content | None:
+    if verdict.kind is Kind.SKIPPED or record is None or record.digest is None:
         return None
-    if (evidence := page.evidence) and evidence.weakness:
+    if (evidence := record.witness.evidence) and evidence.weakness:
         # Its main text is no evidence: it is the same as what shows the same.
-        return Content(evidence.view, scope)
-    record = page.record
-    return Content(record.digest, scope, record.sketch if record.tokens >= min_tokens else None)
+        return Content(evidence.view, record.scope)
+    sketch = record.sketch if record.tokens >= min_tokens else None
+    return Content(record.digest, record.scope, sketch)
 
 
 def _bound(value: Any) -> Any:

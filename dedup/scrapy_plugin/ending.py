@@ -10,7 +10,6 @@ from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report.events import write_copies
 from dedup.report.findings import findings, lines_of
-from dedup.report.html import as_html
 from dedup.report.report import Report, write_json
 from dedup.report.table import as_text
 from dedup.report.templating import write_html
@@ -68,6 +67,8 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
     if report and not (report.pages.judged or report.unread):
         lines.append("No page that gave items was met, so no report is written")
     elif report and folder:
+        from dedup.report.html import as_html  # most crawls write none
+
         with step("the report"):
             path = write_json(report, folder)
             lines.append(f"The report: {printable(str(path), None)}")

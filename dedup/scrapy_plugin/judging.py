@@ -1,7 +1,7 @@
 """Responses and items -> verdicts and claims, whatever happens and however long that takes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, perf_counter, time
@@ -91,8 +91,10 @@ class Judge:
         """
         options = request_options(response.request, self.notices)
         key = options.key or response.url
-        judging = self._judge_page(item, response, state, options, key)
-        judgement = await self._kept_if_it_fails(judging, key, state.skipped)
+        try:
+            judgement = await self._judge_page(item, response, state, options, key)
+        except Exception as error:
+            judgement = self._failed(error, key, state.skipped)
         judgement.key, judgement.size = key, len(response.body)
         counted = state.counted_as
         if counted is None or (counted.is_known and not judgement.is_known):
@@ -110,9 +112,10 @@ class Judge:
             value = "\n".join(value)  # as item loaders leave it
         size = len(to_utf8(value)) if isinstance(value, str) else 0
         options = request_options(response.request if response else None, self.notices)
-        judgement = await self._kept_if_it_fails(
-            self._judge_field(value, size, key, item, options), key, {}
-        )
+        try:
+            judgement = await self._judge_field(value, size, key, item, options)
+        except Exception as error:
+            judgement = self._failed(error, key, {})
         judgement.key, judgement.size = key, size
         item_state.claim = judgement.claim
         self._count(judgement)
@@ -130,12 +133,8 @@ class Judge:
             self._count(state.counted_as)
 
     def _count(self, judgement: Judgement) -> None:
-        page, record = judgement.page, judgement.record
-        scope = ""  # where it was not compared
-        if record is not None:
-            scope, page = record.scope, page and replace(page, record=record)
         self.summary.record(
-            judgement.verdict, judgement.key, judgement.size, page, scope,
+            judgement.verdict, judgement.key, judgement.size, judgement.page, judgement.record,
             differences=judgement.differences,
         )  # fmt: skip
         if judgement.verdict.kind in (Kind.NEW, Kind.CHANGED):
@@ -145,37 +144,30 @@ class Judge:
             if self._unchanged_in_a_row == self.settings.close_unchanged:
                 self.end_early(UNCHANGED)
 
-    async def _kept_if_it_fails(
-        self, judging: Awaitable[Judgement], key: str, skipped: dict[str, Judgement]
-    ) -> Judgement:
-        """Return the result of *judging*, or one that keeps the item, and tell why.
+    def _failed(self, error: Exception, key: str, skipped: dict[str, Judgement]) -> Judgement:
+        """Return a judgement that keeps an item in spite of *error*, being handled; tell of that.
 
         Once, but for what is *skipped* already. Dedup must never lose an item, or a page's other
         items, by its own fault.
         """
-        try:
-            return await judging
-        except Exception as error:
-            reason = _REASONS_TO_KEEP.get(type(error), "error")
-            if reason in skipped:
-                return skipped[reason]
-            match error:
-                case UnreadableItemError():
-                    self.notices.tell_once(
-                        "Items are kept unjudged whose field %r holds what cannot be compared; "
-                        "plain values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of "
-                        "<%s>", str(error), key,
-                    )  # fmt: skip
-                case ReadError(cause=cause):
-                    self.summary.count(f"unread/{cause}")
-                    logger.debug("Dedup cannot read <%s> (%s): %.500s", key, cause, error)
-                    self.notices.tell_once(
-                        f"A page cannot be read ({cause}): <%s>: %.500s", key, error
-                    )
-                case _:
-                    self.notices.count_error("<%s>", key)
-            skipped[reason] = self._skipped(reason)
+        reason = _REASONS_TO_KEEP.get(type(error), "error")
+        if reason in skipped:
             return skipped[reason]
+        match error:
+            case UnreadableItemError():
+                self.notices.tell_once(
+                    "Items are kept unjudged whose field %r holds what cannot be compared; "
+                    "plain values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of "
+                    "<%s>", str(error), key,
+                )  # fmt: skip
+            case ReadError(cause=cause):
+                self.summary.count(f"unread/{cause}")
+                logger.debug("Dedup cannot read <%s> (%s): %.500s", key, cause, error)
+                self.notices.tell_once(f"A page cannot be read ({cause}): <%s>: %.500s", key, error)
+            case _:
+                self.notices.count_error("<%s>", key)
+        skipped[reason] = self._skipped(reason)
+        return skipped[reason]
 
     def _skipped(self, reason: str, page: Page | None = None) -> Judgement:
         return Judgement(self.detector.skipped(reason), page)
@@ -197,7 +189,7 @@ class Judge:
         page = await self.pages.read(response)
         if not is_judged:
             return self._skipped("switched_off", page)
-        said = await self._what_says(item, state, response)
+        said = await self._what_says(item, state, response, page)
         scope = self._scope_of(item, response.url, page.language)
         known = scope, said.to_bytes()
         if known not in state.judgements:
@@ -225,7 +217,9 @@ class Judge:
             language = language_of_text(page.text or "")
         return await self._compare(page, self._scope_of(item, key, language), key, options)
 
-    async def _what_says(self, item: Any, state: ResponseState, response: Response) -> ItemValues:
+    async def _what_says(
+        self, item: Any, state: ResponseState, response: Response, page: Page
+    ) -> ItemValues:
         """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
         ignored = self.settings.fields_without_content
         if ALL_FIELDS in ignored:
@@ -233,7 +227,6 @@ class Judge:
         values = values_of(item, ItemAdapter, ignored)
         of_items = state.page_of_items
         if of_items is None:
-            page = await self.pages.read(response)
             body = response.text if isinstance(response, TextResponse) else ""
             of_items = state.page_of_items = PageOfItem(
                 urls_of(response), (self._began, state.began), body, page.evidence
@@ -275,7 +268,9 @@ class Judge:
         if scope is None:
             return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
-        canonical = await self._wait_for_canonical(record, state, options)
+        canonical = None
+        if self.canonicals.are_asked and state and state.response and not options.key:
+            canonical = await self._wait_for_canonical(record, state, state.response, options)
         verdict, claim, number = await self._reserve(
             record, state, said, canonical, again=options.again
         )
@@ -296,16 +291,13 @@ class Judge:
         return judgement
 
     async def _wait_for_canonical(
-        self, record: PageRecord, state: ResponseState | None, options: RequestOptions
+        self, record: PageRecord, state: ResponseState, response: Response, options: RequestOptions
     ) -> str | None:
-        """Return the URL of another page that the page of *state* names, if anybody asks.
+        """Return the URL of another page that *response* names.
 
         Wait for that page, while this one would be stored in its place.
         """
-        if state is None or options.key or not self.canonicals.are_asked:
-            return None
-        response = state.response
-        if not (response and response.request):
+        if response.request is None:
             return None
         url = other_canonical(response)
         # Later items of the page do not wait: others may wait for the first ones.
@@ -339,7 +331,8 @@ class Judge:
         believes = partial(self.canonicals.believe, record, canonical) if canonical else None
         while True:
             try:
-                await self._join()
+                if not self.detector.store.has_joined:
+                    await self._join()
                 start = perf_counter()
                 reservation = await self.detector.reserve(
                     record, again=again, own_names=said.names, believes=believes, own=own
@@ -375,8 +368,6 @@ class Judge:
         A shared store that is down is joined later, by whoever tells it something.
         """
         store = self.detector.store
-        if store.has_joined:
-            return
         async with self._joining:
             if store.has_joined or store.is_down:
                 return

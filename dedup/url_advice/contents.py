@@ -47,17 +47,15 @@ class Contents:
             return
         if url not in self._urls and len(self._urls) >= MOST_URLS:
             return
-        number = None if content is None else self._number(content)
+        number = None
+        if content:
+            number = self._numbers.setdefault((content.scope, content.text), len(self._known))
+            if number == len(self._known):
+                self._known.append(content)
         self._urls[url] = number if self._urls.get(url, number) == number else None
 
     def advice(self) -> UrlAdvice:
         return url_advice(self._urls.items(), self._near)
-
-    def _number(self, content: Content) -> int:
-        number = self._numbers.setdefault((content.scope, content.text), len(self._known))
-        if number == len(self._known):
-            self._known.append(content)
-        return number
 
     def _near(self, pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         method, comparable, sketches = self._method, [], []

@@ -121,5 +121,5 @@ def judged(summary, detector, *texts, scope=""):
     """Judge and record pages of *texts*."""
     for number, text in enumerate(texts):
         read = page(text)
-        verdict = detector.judge(read.record.under(f"http://a/{number}", scope))
-        summary.record(verdict, f"http://a/{number}", len(text), read, scope)
+        record = read.record.under(f"http://a/{number}", scope)
+        summary.record(detector.judge(record), record.key, len(text), read, record)

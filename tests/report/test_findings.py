@@ -7,9 +7,9 @@ import pytest
 from cases import each
 from report_of import SETTINGS, changed, names, nearest, no_text, report_of
 
-from dedup.report import as_html
 from dedup.report.events import Copy
 from dedup.report.findings import findings, lines_of
+from dedup.report.html import as_html
 from dedup.report.texts import priority
 from dedup.url_advice import url_advice
 

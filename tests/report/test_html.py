@@ -28,9 +28,10 @@ from texts import CHINESE, article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.report import Summary, TextStore, as_html, write_html
+from dedup.report import Summary, TextStore
 from dedup.report.counts import Counters
-from dedup.report.templating import messages, read_template
+from dedup.report.html import as_html
+from dedup.report.templating import messages, read_template, write_html
 from dedup.rule import Kind, Verdict
 from dedup.units import Count
 from dedup.url_advice import Advice, Contents

@@ -10,8 +10,9 @@ from texts import article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.report import Report, Summary, as_html
+from dedup.report import Report, Summary
 from dedup.report.counts import Counters
+from dedup.report.html import as_html
 from dedup.report.report import write_json
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
