@@ -1,8 +1,8 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from html import unescape
 from time import perf_counter
@@ -42,11 +42,12 @@ class Page:
 
         Of a page without its text, such as one that was read before, no words are known.
         """
-        record = self.record.under(key, scope)
-        if self.evidence is None or not self.text:
-            return record
+        evidence = self.evidence
+        if evidence is None or not self.text:
+            return self.record.under(key, scope)
         words = _words_of_url(shorten_url(key), self.text)
-        return record._replace(evidence=self.evidence.with_words(words).to_bytes())
+        shown = evidence.with_words(words).to_bytes()
+        return self.record._replace(key=key, scope=scope, evidence=shown)
 
     @property
     def evidence(self) -> Evidence | None:
@@ -120,17 +121,21 @@ class PageReader:
         return self._page(lambda: extracted_of(value, self._extractor))
 
     def _page(self, extract: Callable[[], Extraction]) -> Page:
-        seconds: dict[str, float] = {}
-        with _time(seconds, "extraction"):
-            extracted = extract()
-        with _time(seconds, "tokens"):
-            document = self._method.document(extracted.text, extracted.description)
-            documents = Documents([document])
-            [tokens] = documents.words.counts.tolist()
-        with _time(seconds, "sketch"):
-            [sketch] = self._method.sketches(documents)
-            record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
-            [sequences] = self._sequences(documents)
+        start = perf_counter()
+        extracted = extract()
+        text_at = perf_counter()
+        document = self._method.document(extracted.text, extracted.description)
+        documents = Documents([document])
+        [tokens] = documents.words.counts.tolist()
+        tokens_at = perf_counter()
+        [sketch] = self._method.sketches(documents)
+        record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
+        [sequences] = self._sequences(documents)
+        seconds = {
+            "extraction": text_at - start,
+            "tokens": tokens_at - text_at,
+            "sketch": perf_counter() - tokens_at,
+        }
         title, language = extracted.title, extracted.language
         return Page(record, extracted.text, title, language, sequences, seconds)
 
@@ -144,9 +149,13 @@ def _words_of_url(url: str, text: str) -> Iterator[str]:
     *folders, last = unquote(split_url(url).path).split("/")
     beginning = _NO_LETTERS.sub("", text[:_BEGINNING].casefold())
     for segment in (*folders, _EXTENSION.sub("", last)):
-        if not is_version(segment):
-            words = map(str.casefold, _BETWEEN_WORDS.split(segment))
-            yield from (word for word in _join_words(words, beginning) if len(word) >= 3)
+        yield from (word for word in _join_words(_words_in(segment), beginning) if len(word) >= 3)
+
+
+@lru_cache(1024)
+def _words_in(segment: str) -> tuple[str, ...]:
+    """Return the words in a *segment* of a path: most pages of a site are in few folders."""
+    return () if is_version(segment) else tuple(map(str.casefold, _BETWEEN_WORDS.split(segment)))
 
 
 def _join_words(words: Iterable[str], text: str) -> Iterator[str]:
@@ -279,12 +288,3 @@ def _outside_markup(html: str) -> Iterator[str]:
         yield "" if end else "<"
         place = end.end() if end else start + 1
     yield html[place:]
-
-
-@contextmanager
-def _time(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    start = perf_counter()
-    try:
-        yield
-    finally:
-        seconds[stage] = perf_counter() - start

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -150,17 +150,17 @@ class Scope:
         names = sorted(parts)
         return cls(",".join(names), tuple(parts[name] for name in names))
 
-    @property
+    @cached_property
     def arguments(self) -> frozenset[str]:
         """Which of *url*, *language* and *item* it depends on."""
         return frozenset().union(*map(_arguments_of, self.parts))
 
-    @property
+    @cached_property
     def needs_item(self) -> bool:
         """Whether only an item tells it: a page has as many scopes as its items."""
         return "item" in self.arguments
 
-    @property
+    @cached_property
     def needs_language(self) -> bool:
         """Whether it depends on the language of a page, which has to be read before."""
         return "language" in self.arguments
@@ -184,8 +184,9 @@ class Scope:
         >>> Scope.of("field:sku,host").name_of("http://a.example/b", item={"sku": 17})
         'item [17, "a.example"]'
         """
-        primary = PARTS["language"](language) or None
-        given = {"url": url, "language": primary, "item": item or {}}
+        given: dict[str, Any] = {"url": url, "item": item or {}}
+        if self.needs_language:
+            given["language"] = PARTS["language"](language) or None
         values = []
         for part in self.parts:
             value = part(**{name: given[name] for name in _arguments_of(part)})

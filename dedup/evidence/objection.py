@@ -1,7 +1,6 @@
 """What is asked of the evidence of two pages whose main texts match, and what their names tell."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
 from enum import StrEnum
 from math import inf
 from typing import NamedTuple
@@ -61,7 +60,9 @@ class Names:
         for name in {b"", page.title, page.headline} | segments:
             pages, bits = self._met.pop((host, name), (0, 0))
             pages += name in (b"", page.title, page.headline)
-            self._met[host, name] = pages, bits | _bits_of(segments - {name})
+            for segment in segments - {name}:
+                bits |= 1 << segment[0]
+            self._met[host, name] = pages, bits
         while len(self._met) > self.most:
             self._met.popitem(last=False)
 
@@ -73,12 +74,14 @@ class Names:
         common; of fewer than eight pages, nobody knows: then what one of them has is.
         """
         names = {page.title, page.headline} - {b""}
-        pages = {name: self._get(host, name)[0] for name in names}
-        quarter = self._get(host, b"")[0] / 4
+        met, none = self._met, (0, 0)
+        pages = {name: met.get((host, name), none)[0] for name in names}
+        quarter = met.get((host, b""), none)[0] / 4
         if not quarter:
             return None
         least_common = quarter if quarter >= self.many / 4 else 1
-        beside = {name: self._get(host, name)[1].bit_count() for name in _segments_of(page)}
+        segments = _segments_of(page)
+        beside = {name: met.get((host, name), none)[1].bit_count() for name in segments}
         many = max(self.many, 2 * min(beside.values(), default=0))
         own = {name for name, others in beside.items() if others < many}
         if pages.get(page.headline, inf) < max(self.many, quarter):
@@ -89,19 +92,9 @@ class Names:
         )
         return KnownNames(frozenset(own), common, shared)
 
-    def _get(self, host: str, name: bytes) -> tuple[int, int]:
-        return self._met.get((host, name), (0, 0))
-
 
 def _segments_of(page: Evidence) -> set[bytes]:
     return {*segments_of(page.title), *segments_of(page.headline)}
-
-
-def _bits_of(segments: Iterable[bytes]) -> int:
-    bits = 0
-    for segment in segments:
-        bits |= 1 << segment[0]
-    return bits
 
 
 class Demands(NamedTuple):

@@ -71,6 +71,7 @@ class ItemPipeline:
 
     def __init__(self, plugin: Extension) -> None:
         self._plugin = plugin
+        self._level = logging.getLevelNamesMapping()[plugin.settings.log_level]
         self._named = 0
 
     @classmethod
@@ -83,7 +84,7 @@ class ItemPipeline:
     def close_spider(self) -> None:
         if self._named > _MOST_NAMED:
             logger.log(
-                _level(self._plugin.settings),
+                self._level,
                 'Dropped %d more, which LOG_LEVEL and DEDUP_LOG_LEVEL = "DEBUG" name, and a report',
                 self._named - _MOST_NAMED,
             )
@@ -123,7 +124,8 @@ class ItemPipeline:
             plugin.summary.count("items/dropped")
             self._log_drop(judgement, settings, item_state.state)
             raise reason(verdict, judgement.key)
-        await _fill(item, item_state, judgement, plugin)
+        if settings.sketch_field or settings.fields:
+            await _fill(item, item_state, judgement, plugin)
         is_compared = verdict.kind is not Kind.SKIPPED
         if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
             _mark(item, verdict, plugin)
@@ -136,7 +138,7 @@ class ItemPipeline:
         if judgement.verdict.original in told:
             return
         told.add(judgement.verdict.original)
-        level = _level(settings)
+        level = self._level
         # What is stored already is no loss, and most of what a later crawl meets.
         if judgement.verdict.kind is Kind.UNCHANGED:
             level = min(level, logging.DEBUG)
@@ -155,10 +157,6 @@ def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[Dupli
     if verdict.kind is Kind.UNCHANGED and settings.revisits.are_kept and is_met_there:
         return None
     return _REASONS.get(verdict.kind)
-
-
-def _level(settings: DedupSettings) -> int:
-    return logging.getLevelNamesMapping()[settings.log_level]
 
 
 async def _fill(item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension) -> None:

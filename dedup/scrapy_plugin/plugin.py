@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
@@ -203,16 +204,12 @@ class Extension:
 
     def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Feed]) -> None:
         """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""
-
-        def end(are_stored: bool) -> None:
-            if claim.is_open:
-                (self.detector.commit if are_stored else self.detector.release)(claim)
-                self.summary.claim_ends(claim, is_stored=are_stored)
-
-        if not is_stored:
-            end(False)
-        elif not when_all_closed(batches, end):
-            claim.put_off(OPEN_BATCH)
+        if is_stored and batches:
+            if not when_all_closed(batches, partial(self._end_claim, claim, batches=())):
+                claim.put_off(OPEN_BATCH)
+        elif claim.is_open:
+            (self.detector.commit if is_stored else self.detector.release)(claim)
+            self.summary.claim_ends(claim, is_stored=is_stored)
 
     def _renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
         try:

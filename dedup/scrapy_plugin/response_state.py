@@ -152,9 +152,10 @@ class ResponseState:
         if self.open_outputs or self.items_under_way:
             return
         has_failed = self.callback_has_failed or self.item_has_failed
-        stored = {} if has_failed else self._stored_by_claim()
         said, self.said = self.said, {}
-        for claim in [one for one in self.claims if one.is_open]:
+        open_claims = [claim for claim in self.claims if claim.is_open]
+        stored = self._stored_by_claim() if open_claims and not has_failed else {}
+        for claim in open_claims:
             if claim in stored:
                 of_page = claim.record._replace(item=b"")
                 again = said.pop(of_page, {})

@@ -151,7 +151,7 @@ class DedupSettings:
     def _mark_field(self) -> str | None:
         return MARK_FIELD if self.action == "mark" else None
 
-    @property
+    @cached_property
     def fields_without_content(self) -> frozenset[str]:
         """The fields of items that say nothing of the content."""
         return self.ignore_fields | {*filter(None, (self.sketch_field, self._mark_field))}
