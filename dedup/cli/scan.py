@@ -29,6 +29,7 @@ from dedup.cli.options import (
 from dedup.cli.scan_figures import figures_of, show_figures
 from dedup.cli.terminal import print_json, progress
 from dedup.evidence import DEMANDS
+from dedup.methods.digests import Exact
 from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
@@ -178,7 +179,9 @@ def _scan(options: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
-    reader = RecordReader(format_, method, extractor, scope)
+    # With texts that are equal, no text is lost.
+    has_losses = type(method) is not Exact
+    reader = RecordReader(format_, method, extractor, scope, with_sequences=has_losses)
     with _sketches(options, reader) as saved, _unchanged(format_):
         with progress("reading", format_.nbytes, lambda: format_.bytes_read):
             outcome = scan(

@@ -50,6 +50,12 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
     assert told[11] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
+def test_equal_texts_lose_nothing_so_that_nothing_is_said_of_it(pages, tmp_path, capsys):
+    out = shown(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl", "--method", "exact")
+    assert "exact duplicates" in out
+    assert "text of duplicates" not in out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_every_form_gives_the_same_records(tmp_path, capsys, name):
