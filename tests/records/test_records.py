@@ -7,6 +7,7 @@ import pickle
 import re
 import time
 
+import brotli
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -387,6 +388,18 @@ class TestWarc:
         ])  # fmt: skip
         found = [(record.key, record.is_html) for record in records(opened(path))]
         assert found == [("http://a/1", True), ("http://a/2", True)]
+
+    @pytest.mark.parametrize("decoded", [True, False])
+    def test_bodies_that_browsers_got_in_brotli_are_decoded_unless_they_are(
+        self, tmp_path, decoded
+    ):
+        html = b"<p>one"
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n"
+        block = head + (html if decoded else brotli.compress(html))
+        kind = {"Content_Type": "application/http; msgtype=response"}
+        response = warc_record("response", "http://a/1", block, **kind)
+        path = write_warc(tmp_path / "a.warc", [response])
+        assert [record.content for record in records(opened(path))] == ["<p>one"]
 
     def test_requests_go_with_their_pages_and_all_else_stays(self, archive, tmp_path):
         format_ = opened(archive)
