@@ -123,18 +123,6 @@ def test_the_crawler_imports_nothing_of_dedup():
     assert "dedup" not in imported
 
 
-def test_the_feeds_know_nothing_of_those_who_use_them():
-    folder = PACKAGE / "scrapy_plugin"
-    names = {name for file in folder.glob("feed*.py") for name in imported_modules(file)}
-    ours = {name for name in names if name.startswith("dedup")}
-    plugin = {name.removeprefix("dedup.scrapy_plugin.") for name in ours - {"dedup.logs"}}
-    assert {name for name in plugin if not name.startswith("feed")} == {
-        "awaiting",
-        "notices",
-        "setting_values",
-    }
-
-
 HEAVY = {
     *FRAMEWORKS,
     "trafilatura",

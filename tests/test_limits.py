@@ -63,14 +63,6 @@ def test_pages_whose_urls_differ_at_their_end_only_are_two(tmp_path):
     assert detector.nbytes < 20_000
 
 
-def test_scopes_are_bounded_and_stay_others():
-    detector = Detector(SimHash())
-    [one] = pages_of(1)
-    assert detector.judge(one.under("http://a/", LONG + "1")).kind is Kind.NEW
-    assert detector.judge(one.under("http://b/", LONG + "2")).kind is Kind.NEW
-    assert detector.judge(one.under("http://c/", LONG + "1")).kind is Kind.EXACT
-
-
 def strings(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for pair in value.items() for part in pair for text in strings(part)]

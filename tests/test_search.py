@@ -101,35 +101,6 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     assert loaded.nbytes <= added.nbytes * 1.02
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(5), deadline=None)
-@given(
-    limit=st.sampled_from([20, 10**6]),
-    share=st.sampled_from([0.1, 0.5, 0.95]),
-    chooser=st.randoms(use_true_random=False),
-)
-def test_only_pages_that_count_are_found(name, limit, share, chooser):
-    """The nearest of those that count, ties to the oldest, as of all matches in order."""
-    method, known = METHODS_TO_LOAD[name], sketches_of(name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
-        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
-        index = index_for(method)
-        for sketch in chooser.choices(known, k=60):
-            index.add(sketch)
-    ended = {page for page in range(60) if chooser.random() < share}
-    for sketch in known:
-        counted = [match for match in index.query_all(sketch) if match.page not in ended]
-        nearest = index.query(sketch, lambda page: page not in ended)
-        assert nearest == (counted[0] if counted else None)
-    within = 2 * method.max_distance + 1
-    beyond = list(index.nearest_beyond(known, within, lambda page: page not in ended))
-    for page in ended:
-        assert any(index.discard(sketch, page) for sketch in known)
-    assert beyond == list(index.nearest_beyond(known, within))
-
-
 def matches_by_a_scan(method, stored, sketch):
     """All matches among *stored*, page -> sketch: the nearest first, ties to the lowest page."""
     matches = [Match(page, method.distance(sketch, other)) for page, other in stored.items()]
@@ -148,7 +119,7 @@ def keys_of(method, sketch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     limit=st.sampled_from([20, 10**6]),
     most_gaps=st.sampled_from([0, 5]),
@@ -183,6 +154,11 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
             assert (asked[-1:] == [found.page]) if found else len(asked) == len(matches)
             assert index.query_all(sketch) == matches
         assert len(index) == len(stored)
+        within = 2 * method.max_distance + 1
+        beyond = list(index.nearest_beyond(known, within, counted.__contains__))
+        for page in stored.keys() - counted:
+            assert index.discard(stored[page], page)
+        assert list(index.nearest_beyond(known, within)) == beyond
 
 
 @pytest.mark.slow
