@@ -118,7 +118,8 @@ class Format(ABC):
                     self.bytes_read = self._bytes_before + file.tell()
                     yield RawRecord(str(path), number, *piece)
             except RecordError as error:
-                yield RawRecord(str(path), number + 1, 0, None, str(error))
+                problem = f"{error}; nothing after it is read"
+                yield RawRecord(str(path), number + 1, 0, None, problem)
 
     def _open_files(self) -> Iterator[tuple[Path, BinaryIO]]:
         self._bytes_before = 0

@@ -424,7 +424,7 @@ class TestWarc:
     def test_a_record_that_is_cut_off_is_bad(self, archive, tmp_path):
         archive.write_bytes(archive.read_bytes()[:-100])
         format_ = opened(archive)
-        assert errors(format_) == [None, None, "the record is cut off"]
+        assert errors(format_) == [None, None, "the record is cut off; nothing after it is read"]
         target = rewritten(format_, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 0])
         assert ("response", "http://a/4") in self.entries(target)
 
