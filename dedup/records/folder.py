@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -30,7 +31,7 @@ class Folder(Format):
             folders, suffixes = ", ".join(map(str, paths)), " ".join(HTML + TEXT)
             raise RecordError(f"there is no record in {folders}: no file {suffixes}")
         if len(paths) > 1 and len(set(names)) < len(names):
-            repeated = next(name for n, name in enumerate(names) if name in names[:n])
+            [(repeated, _)] = Counter(names).most_common(1)
             raise RecordError(
                 f"{repeated} is in more than one of the folders; scan their parent folder instead"
             )

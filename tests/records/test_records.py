@@ -473,6 +473,14 @@ class TestFolder:
         assert target.stat().st_mtime == 1_000_000_000
         assert records(opened(folder))[0].date == 1_000_000_000
 
+    def test_it_takes_no_time_to_find_a_name_that_many_folders_have(self, tmp_path, monkeypatch):
+        names = [f"{number}.txt" for number in range(20_000)]
+        monkeypatch.setattr("dedup.records.folder._names_in", lambda folder: names)
+        start = time.process_time()
+        with pytest.raises(RecordError, match=r"^0.txt is in more than one of the folders"):
+            Folder([tmp_path / "a", tmp_path / "b"], Fields())
+        assert time.process_time() - start < 1
+
     def test_the_same_name_in_two_folders_is_refused(self, tmp_path):
         folders = [write(tmp_path / name, ["a"]) for name in ("a", "b")]
         with pytest.raises(
