@@ -27,15 +27,14 @@ class CountingSimHash(SimHash):
         return super().distance(one, other)
 
 
-def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), items=None):
+def earlier_pages(texts, method=None, ended=(), *, several=True, copies=()):
     method = method or SimHash()
     records = [record.under(KEY) for record in records_of(texts, method)]
     records += [record.under("http://copy/") for record in records_of(copies, method)]
     pages = [Stored(number, record) for number, record in enumerate(records)]
     follower = Follower(method, Rule(), MemoryStore(), lambda name: None)
     follower.view = SimpleNamespace(
-        has_ended=set(ended).__contains__,
-        items_of=lambda number: (items or {}).get(number, [b""]),
+        has_ended=set(ended).__contains__, items_of=lambda number: [b""]
     )
     return EarlierPages(Earlier(follower, several_a_key=several), KEY, pages)
 
@@ -71,17 +70,6 @@ def test_what_has_ended_is_neither_unchanged_nor_replaced():
     assert pages.unchanged(record_of(TEXTS[3])).number == 3
 
 
-def test_a_page_is_unchanged_only_with_an_item_that_says_the_same():
-    pages = earlier_pages(TEXTS[:2], items={0: [b"price: 5", b"price: 9"], 1: []})
-    record = record_of(TEXTS[0])
-    said = {
-        item: pages.unchanged(record._replace(item=item))
-        for item in (b"price: 5", b"price: 9", b"price: 5price: 9", b"")
-    }
-    assert {item for item, stored in said.items() if stored} == {b"price: 5", b"price: 9"}
-    assert pages.unchanged(record_of(TEXTS[1])) is None
-
-
 @pytest.mark.parametrize("several", [True, False])
 def test_a_page_with_another_item_is_changed_but_takes_no_place_of_what_was_met_again(several):
     pages = earlier_pages(TEXTS[:1] * 2, several=several)
@@ -95,11 +83,6 @@ def test_copies_count_only_if_nothing_is_left_under_the_own_key():
     assert earlier_pages(TEXTS[:1], copies=TEXTS[1:2]).unchanged(record_of(TEXTS[1])) is None
     pages = earlier_pages(TEXTS[:1], copies=TEXTS[1:2], ended={0})
     assert pages.unchanged(record_of(TEXTS[1])).number == 1
-
-
-def test_a_key_of_one_content_is_replaced_by_whatever_follows():
-    verdict, gone = earlier_pages(TEXTS[:1], several=False).replaced_by(record_of(TEXTS[1]))
-    assert (verdict.kind, gone) == (Kind.CHANGED, [0])
 
 
 def test_of_many_items_of_a_page_only_those_that_may_be_near_are_compared():
