@@ -4,7 +4,7 @@ from functools import partial
 from math import inf
 
 import pytest
-from cases import each
+from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import records_of
@@ -151,7 +151,7 @@ def kept_by_oracle(method, texts, min_tokens):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_BY_NAME)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.lists(st.sampled_from(TEXTS), max_size=8), st.sampled_from([0, 1, 4, 20, 41]))
 def test_a_crawl_a_scan_and_a_comparison_of_two_pages_say_the_same(name, texts, min_tokens):
     method, rule = METHODS_BY_NAME[name](), Rule(min_tokens)

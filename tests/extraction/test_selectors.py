@@ -1,5 +1,5 @@
 import pytest
-from cases import each
+from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree, html
@@ -48,7 +48,7 @@ def xpath_of(selector):
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(xpaths, st.lists(trees(TAGS, NAMES, WORDS), min_size=1, max_size=3))
 def test_a_compiled_selector_finds_what_xpath_finds(selector, pages):
     find, expected = compiled(selector), xpath_of(selector)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from cases import each, mixed
+from cases import each, examples, mixed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +83,7 @@ def test_a_number_that_is_no_page_changes_nothing(page):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(SETS, max_size=30), st.lists(SETS, max_size=5), st.integers(0, 8))
 def test_the_nearest_beyond_the_threshold_is_one_that_shares_a_key(stored, asked, within):
     index = KeyIndex(Sets())
@@ -108,7 +108,7 @@ SPOTS = st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=30).map(dig
 
 @pytest.mark.slow
 @pytest.mark.parametrize("max_distance", [0, 0.1, 1 / 3, 0.4, 0.5, 0.7, 0.9, 0.99])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(sketches=st.lists(SPOTS, max_size=25), within=st.sampled_from([0, 0.3, 0.8]))
 def test_the_rarest_keys_of_spots_are_enough(max_distance, sketches, within):
     """Few different spots, so that sketches share many, and some again and again."""

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import xxhash
-from cases import each
+from cases import each, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from own_process import outputs_by_seed
@@ -82,7 +82,9 @@ WORDS = ["a", "a", "the", "7", "b52", "x" * 9, "x" * 20, "naïve", "北京大学
 
 @pytest.mark.slow
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(

@@ -5,6 +5,7 @@ from time import process_time
 
 import numpy as np
 import pytest
+from cases import mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -262,9 +263,12 @@ def is_linear(of_size, few=500):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("places", [lambda rows: [rows], lambda rows: [1] * rows])
 @pytest.mark.parametrize(
-    "of", [row, lambda n: row(n, n % 3), lambda n: row(n, 3) + value(n + 9_000_000)]
+    ("of", "places"),
+    mixed(
+        [row, lambda n: row(n, n % 3), lambda n: row(n, 3) + value(n + 9_000_000)],
+        [lambda rows: [1] * rows, lambda rows: [rows]],
+    ),
 )
 def test_two_copies_of_many_rows_take_time_by_their_number(places, of):
     """Equal ones, those that lack a value, and those that have another one."""
