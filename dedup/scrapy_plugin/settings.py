@@ -87,6 +87,9 @@ class DedupSettings:
         for field in dataclasses.fields(cls):
             for setting in getattr(field.type, "__metadata__", ()):
                 values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
+        if values["item_field"] and settings.get("DEDUP_MIN_TOKENS") is None:
+            # Nothing but the text tells such items from others of their template.
+            values["min_tokens"] = reader.shown["DEDUP_MIN_TOKENS"] = NORMAL.titled_tokens
         if values["job"] and values["index"].place is None:
             values["index"] = StorePlace(Path(values["job"], LEDGER_OF_A_JOB).absolute())
         result = cls(**values, shown=reader.shown)

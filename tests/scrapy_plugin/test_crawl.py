@@ -347,6 +347,25 @@ def test_an_items_field_may_be_text_and_the_item_have_no_response():
     }
 
 
+@each("options", [{}, {"DEDUP_MIN_TOKENS": 20}, {"DEDUP_MIN_TOKENS": 60}])
+def test_short_texts_of_a_template_are_items_of_their_own(options: Any):
+    """Of 40 words, where one matters: nothing else tells such items apart."""
+    short = [f"{article(1, 39)} sums", f"{article(1, 39)} roots"]
+    long = [f"{article(2, 59)} sums", f"{article(2, 59)} roots"]
+
+    async def start(self: Any) -> Any:
+        for number, body in enumerate(short + long):
+            yield {"url": f"item:{number}", "body": body}
+
+    result = crawl(
+        spider_over(start=start), DEDUP_ITEM_FIELD="body",
+        DEDUP_METHOD={"name": "simhash", "max_distance": 16}, **options,
+    )  # fmt: skip
+    dropped = [item["url"] for item, _ in result.dropped]
+    least = options.get("DEDUP_MIN_TOKENS", 50)
+    assert dropped == [url for url, words in (("item:1", 40), ("item:3", 60)) if words >= least]
+
+
 def test_a_request_can_switch_its_items_off_and_a_field_can_be_too_big():
     async def start(self: Any) -> Any:
         for number, switched in enumerate((True, True, False)):
