@@ -58,7 +58,9 @@ def test_what_was_saved_is_known_and_what_was_not_is_forgotten(tmp_path: Any):
         assert texts.add("1", TEXTS["1"]).kind is Kind.UNCHANGED
         assert texts.add("2", article(9)).kind is Kind.CHANGED
         assert texts.add("elsewhere", TEXTS["3"]).original == "3"
+        path.chmod(0o600)
         texts.save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
     with Deduplicator.load(path, "minhash") as texts:
         assert sorted(group.original for group in texts) == sorted(TEXTS)
         assert texts.find(TEXTS["2"]).kind is Kind.NEW

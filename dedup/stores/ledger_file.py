@@ -89,7 +89,8 @@ class LedgerFile:
     def replacement(self) -> Iterator[sqlite3.Connection]:
         """Yield an empty database, which replaces the file when the block ends.
 
-        If the block fails, the file stays as it was, or missing. The caller must hold the lock.
+        Its mode stays. If the block fails, the file stays as it was, or missing. The caller must
+        hold the lock.
         """
         aside = self.path.with_name(f".{self.path.name}.part")
         _remove(aside, "", *_SIDE_FILES)  # left by a killed process
@@ -99,6 +100,8 @@ class LedgerFile:
                 # A log belongs to its file by name, and this file is going to be renamed.
                 file.execute("PRAGMA journal_mode = DELETE")
             self._clear_place()
+            if self.path.exists():
+                os.chmod(aside, self.path.stat().st_mode & 0o7777)
             os.replace(aside, self.path)
         finally:
             _remove(aside, "", *_SIDE_FILES)
