@@ -183,7 +183,7 @@ def test_records_may_be_in_another_field_of_a_compressed_feed(tmp_path, target):
         (["a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
         (["empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
         (["missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
-        ([".", "-o", "new.sqlite"], "no item has a record of simhash"),
+        ([".", "-o", "new.sqlite"], "there is no record in ."),
         (["a.jsonl", "-o", "old.sqlite"], "exists: remove it, or choose another name"),
     ],
 )
