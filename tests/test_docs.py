@@ -112,6 +112,7 @@ IN_ORDER = {
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1,  # bytes: the next page is asked for once this one is done
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "AUTOTHROTTLE_ENABLED": 0,  # a server of one's own needs no politeness
+    "DEDUP_WORKERS": 0,  # a process to start in each crawl, of which nothing is told
 }
 """Settings with which a crawl meets pages in the same order, however busy the machine is.
 
