@@ -27,7 +27,7 @@ from dedup.lexicon import AT_LEAST, write_lexicon
 from dedup.lost_text import LostText
 from dedup.methods import METHODS
 from dedup.records.compressed import COMPRESSIONS
-from dedup.records.lines import read_records
+from dedup.records.lines import JsonLines, read_records
 from dedup.rule import SHORT
 from dedup.text import Document, printable
 from dedup.units import Count, count_of
@@ -184,7 +184,7 @@ def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> Non
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
     for path in paths:
         plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
-        if plain.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
+        if plain.suffix.lower() in JsonLines.suffixes:
             yield from (record.content for _, record in read_records(path, field))
             continue
         try:

@@ -162,7 +162,7 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
     assert shown(capsys, "evaluate", collection, "--method", method).split()[-12] == "i-match"
 
 
-@pytest.mark.parametrize(("name", "pack"), [("i.NDJSON", bytes), ("i.jsonl.gz", gzip.compress)])
+@pytest.mark.parametrize(("name", "pack"), [("i.NDJSON", bytes), ("i.json.gz", gzip.compress)])
 def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(
     tmp_path, capsys, name, pack
 ):
