@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample",
         type=int,
         metavar="N",
-        help="write N pairs to judge into the table -o, with their texts; more extend fewer",
+        help="write N pairs to judge into the table -o, with their texts; a larger N adds pairs to "
+        "those of a smaller one",
     )
     parser.add_argument("--answers", type=Path, metavar="FILE",
         help="the table, its column label filled in with yes, no or skip: show what each threshold "

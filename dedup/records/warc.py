@@ -127,7 +127,8 @@ def _records(file: BinaryIO) -> Iterator[tuple[Any, Any]]:
         AttributeError,  # raised by warcio for an incomplete header
     ) as error:
         first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
-        raise RecordError(f"not a WARC record ({first_line})") from error
+        hint = "; warcio recompress mends that" if "non-chunked gzip" in first_line else ""
+        raise RecordError(f"not a WARC record ({first_line}){hint}") from error
 
 
 def _body(record: Any) -> bytes:

@@ -432,7 +432,7 @@ class TestWarc:
         path = write(tmp_path / "a.warc", ["one", "two"])
         whole = tmp_path / "b.warc.gz"
         whole.write_bytes(gzip.compress(path.read_bytes()))
-        assert "non-chunked gzip file" in errors(opened(whole))[-1]
+        assert "); warcio recompress mends that" in errors(opened(whole))[-1]
 
 
 class TestFolder:
