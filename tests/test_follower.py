@@ -219,7 +219,8 @@ def run(seed, monkeypatch, faults, processes=3):
     return fleet
 
 
-SEEDS = range(40)
+SEEDS = range(20)
+LEASES = range(40)  # of which few end
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def test_what_gets_lost_on_the_way_has_nobody_store_twice(monkeypatch, faults):
 @pytest.mark.parametrize("faults", [["pause", "time"], ["pause", "time", "loss"]], ids="+".join)
 def test_a_process_that_loses_its_lease_says_so(monkeypatch, faults):
     lost = 0
-    for seed in SEEDS:
+    for seed in LEASES:
         fleet = run(seed, monkeypatch, faults)
         assert fleet.pairs == 0 or fleet.counts("claims/lost"), seed
         lost += fleet.counts("claims/lost")
