@@ -339,7 +339,7 @@ class Detector:
     @property
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
-        return self.follower.nbytes
+        return self.store.nbytes + self.follower.view.nbytes
 
 
 _MOST_TRIES = 3

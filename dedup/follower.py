@@ -191,11 +191,6 @@ class Follower:
         """Have the claims end that somebody waits for, and whose owners are gone."""
         await self.store.expire(claim.number for claim in self.view.open_claims if claim.is_awaited)
 
-    @property
-    def nbytes(self) -> int:
-        """The memory that the remembered pages take, in bytes."""
-        return self.store.nbytes + self.view.nbytes
-
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:

@@ -80,7 +80,7 @@ def test_nothing_in_a_report_is_long():
         long = Page(read, "text", "T" * 10**6, "L" * 10**6)
         summary.record(detector.judge(long.record.under(url)), url, 1, long)
     assert len([*summary.kept._sample]) == 3
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     assert report.groups == 2
     assert max(map(len, strings(report))) <= LONGEST_URL
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE

@@ -15,7 +15,8 @@ from dedup.rule import Rule
 from dedup.text import script_of
 
 if TYPE_CHECKING:
-    from dedup.follower import Follower
+    from dedup.stores.base import Store
+    from dedup.view.view import View
 
 _PAGES = 2000
 _PAIRS_SHOWN = 50
@@ -46,17 +47,15 @@ class KeptPages:
     def _sample(self) -> list[PageRecord]:
         return [record for *_, record in sorted(self._heap, reverse=True)]
 
-    async def fetch_near_misses(self, follower: "Follower") -> None:
-        """Have the store of *follower* at hand what `near_misses` asks it; waits only if that does.
+    async def fetch_near_misses(self, view: "View", store: "Store") -> None:
+        """Have *store* at hand what `near_misses` asks it; waits only if that does.
 
         Raises LedgerError if it cannot be asked: the report has other words for the pages.
         """
-        if follower.store.is_shared:
-            await follower.store.pages(
-                {match.page for _, match in self._nearest(follower) if match}
-            )
+        if store.is_shared:
+            await store.pages({match.page for _, match in self._nearest(view) if match})
 
-    def near_misses(self, follower: "Follower", threshold: object) -> dict[str, Any]:
+    def near_misses(self, view: "View", store: "Store", threshold: object) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
 
         None is farther than twice the *threshold*, if that is known. Of the distances, the sample
@@ -64,35 +63,35 @@ class KeptPages:
         """
         pairs: dict[frozenset[str], dict[str, Any]] = {}
         compared, distances = 0, Counter[float]()
-        for record, match in self._nearest(follower):
+        for record, match in self._nearest(view):
             compared += 1
             if match:
-                other, distance = follower.store.key(match.page), match.distance
-                objection = follower.view.objection_to(record, match.page)
+                other, distance = store.key(match.page), match.distance
+                objection = view.objection_to(record, match.page)
                 distances[math.ceil(100 * distance) / 100] += 1
                 miss = {"url": record.key, "other": other, "distance": round(distance, 4)}
                 pairs.setdefault(frozenset((record.key, other)), {**miss, "objection": objection})
         # What is farther is not just beyond the threshold.
         upto = 2 * threshold or 1 if isinstance(threshold, int | float) else math.inf
         nearest = sorted(pairs.values(), key=lambda pair: pair["distance"])[:_PAIRS_SHOWN]
-        long_enough = sum(map(len, self._by_scope(follower.rule).values()))
+        long_enough = sum(map(len, self._by_scope(view.rule).values()))
         return {
             "near_misses": [pair for pair in nearest if pair["distance"] <= upto],
             "nearest_kept": {
                 "sample": compared,
                 # The share of long enough pages is taken to be that of the sample.
                 "pages": round(self._added * long_enough / max(1, len(self._heap))),
-                "within": follower.method.near_miss_distance,
+                "within": view.method.near_miss_distance,
                 "distances": {f"{distance:g}": n for distance, n in sorted(distances.items())},
             },
         }
 
-    def chinese_scripts(self, follower: "Follower", texts: TextStore) -> dict[str, int] | None:
+    def chinese_scripts(self, view: "View", texts: TextStore) -> dict[str, int] | None:
         """Return how many of the pages whose texts were kept are in either Chinese script.
 
-        ``None`` if the method of *follower* makes no difference, or one of them was not met.
+        ``None`` if the method of *view* makes no difference, or one of them was not met.
         """
-        if follower.method.simplifies_chinese:
+        if view.method.simplifies_chinese:
             return None
         kept = filter(None, (texts.text(record.key) for record in self._sample))
         scripts = Counter(script_of(text) for _, text in kept if language_of_text(text) == "zh")
@@ -106,14 +105,14 @@ class KeptPages:
                 by_scope[record.scope].append(record)
         return by_scope
 
-    def _nearest(self, follower: "Follower") -> Iterator[tuple[PageRecord, Match | None]]:
+    def _nearest(self, view: "View") -> Iterator[tuple[PageRecord, Match | None]]:
         """Yield the pages with the nearest stored one of their scope that is just no match.
 
         What is found beyond the threshold depends on the index: all with fingerprints, else a part.
         """
-        deadline, within = monotonic() + _SECONDS, follower.method.near_miss_distance
-        for scope, records in self._by_scope(follower.rule).items():
-            matches = follower.view.nearest_beyond(records, scope, within)
+        deadline, within = monotonic() + _SECONDS, view.method.near_miss_distance
+        for scope, records in self._by_scope(view.rule).items():
+            matches = view.nearest_beyond(records, scope, within)
             for pair in zip(records, matches, strict=True):
                 yield pair
                 if monotonic() > deadline:

@@ -63,11 +63,13 @@ def _report_of_pages(
         else:
             continue
         ended = max(ended, _time_of(met))
-    follower = None
+    view = store = None
     if method:
-        follower = Follower(method, ledger.rule, StoreOfReader(ledger))
+        store = StoreOfReader(ledger)
+        follower = Follower(method, ledger.rule, store)
         finished(follower.load())
-    report = summary.finish(follower, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
+        view = follower.view
+    report = summary.finish(view, store, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     known = Report.of({
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(ended - started, 3),

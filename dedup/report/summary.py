@@ -18,11 +18,11 @@ from dedup.report.kept_pages import KeptPages
 from dedup.report.report import Report
 from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
-from dedup.stores.base import StoreState
+from dedup.stores.base import Store, StoreState
 from dedup.url_advice.contents import Content, Contents
 
 if TYPE_CHECKING:
-    from dedup.follower import Follower
+    from dedup.view.view import View
 
 logger = get_logger(__name__)
 
@@ -166,33 +166,35 @@ class Summary:
 
     def finish(
         self,
-        follower: "Follower | None" = None,
-        store: StoreState | None = None,
+        view: "View | None" = None,
+        store: Store | None = None,
+        state: StoreState | None = None,
         *,
         spider: str = "",
     ) -> Report:
         """Return the report of the crawl of *spider*.
 
-        *follower*: where the pages are, if they are still in memory.
+        *view* and *store*: where the pages are, if they are still in memory; *state* is that of the
+        store, if it outlives the crawl.
         """
         seconds = monotonic() - self._start
-        pages = 0 if follower is None else len(follower.view)
-        index_bytes = 0 if follower is None else follower.nbytes
+        pages = 0 if view is None else len(view)
+        index_bytes = 0 if view is None or store is None else view.nbytes + store.nbytes
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
         texts_lost = 0 if self.texts is None else self.texts.lost
         if texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
-        gathered = self._gathered(follower)
+        gathered = self._gathered(view, store)
         numbers = counted(self._stats, seconds)
-        if store is not None:
+        if state is not None:
             numbers["ledger"] = {
-                "path": store.path,
-                "crawl": store.run,
-                "resumed": store.is_resumed,
+                "path": state.path,
+                "crawl": state.run,
+                "resumed": state.is_resumed,
                 "checkpoints": self._stats.get_value("dedup/checkpoints/written", 0),
                 "failed_checkpoints": self._stats.get_value("dedup/checkpoints/failed", 0),
-                "pages_not_written": store.unpublished,
+                "pages_not_written": state.unpublished,
             }
         return Report.of(
             {
@@ -213,7 +215,7 @@ class Summary:
             }
         )
 
-    def _gathered(self, follower: "Follower | None") -> dict[str, Any]:
+    def _gathered(self, view: "View | None", store: Store | None) -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
             "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,
@@ -225,13 +227,13 @@ class Summary:
         if self.contents is not None:
             with self._figures_only():
                 figures["url_advice"] = self.contents.advice()
-        if follower is not None and self._has_report:
+        if view is not None and store is not None and self._has_report:
             threshold = self.settings.get("DEDUP_MAX_DISTANCE")
             with self._figures_only():
-                figures |= self.kept.near_misses(follower, threshold)
-        if follower is not None and self.texts is not None:
+                figures |= self.kept.near_misses(view, store, threshold)
+        if view is not None and self.texts is not None:
             with self._figures_only():
-                figures["chinese_scripts"] = self.kept.chinese_scripts(follower, self.texts)
+                figures["chinese_scripts"] = self.kept.chinese_scripts(view, self.texts)
         if self._with_lost_text and self.events.has_sequences:
             with self._figures_only():
                 text = self.events.lost_text()

@@ -50,10 +50,10 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
         await checkpoints.finish()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
-        await summary.kept.fetch_near_misses(follower)
+        await summary.kept.fetch_near_misses(follower.view, follower.store)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(follower, checkpoints.state, spider=name)
+        report = summary.finish(follower.view, follower.store, checkpoints.state, spider=name)
     if report:
         with step("the table of the report"):
             lines.append(as_text(report))

@@ -46,8 +46,8 @@ class View:
 
     def __init__(self, method: Method, rule: Rule, names: Names | None = None) -> None:
         """Create a view without pages; *names* learns those of sites, by default of its own."""
-        self._method = method
-        self._rule = rule
+        self.method = method
+        self.rule = rule
         self._claims: dict[int, Claim] = {}
         self._pages = PageTable(self._claims, has_evidence=rule.demands is not None)
         self._equal = EqualPages(self._pages, by_view=rule.demands is not None)
@@ -74,11 +74,11 @@ class View:
         marks.
         """
         search = Search(
-            self._rule,
+            self.rule,
             self._pages,
             self._names,
             record,
-            finds_parts=self._method.finds_parts,
+            finds_parts=self.method.finds_parts,
             own_names=own_names,
             counts=lambda number: (
                 number not in self._ended
@@ -93,7 +93,7 @@ class View:
             query = partial(self._scopes[record.scope].query, self._sketch(record))
             return search.nearest(query, is_exact=False)
 
-        decision = self._rule.judge(record, lambda: self._equal.original_of(record, search), near)
+        decision = self.rule.judge(record, lambda: self._equal.original_of(record, search), near)
         if decision.kind is not Kind.NEW:
             return Look(decision)
         if search.open_numbers:
@@ -102,7 +102,7 @@ class View:
 
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that is met: those of many say nothing."""
-        if record.evidence is not None and self._rule.demands:
+        if record.evidence is not None and self.rule.demands:
             self._names.learn(host(record.key), Evidence.from_bytes(record.evidence))
 
     def nearest_beyond(
@@ -121,8 +121,8 @@ class View:
 
     def objection_to(self, record: PageRecord, number: int) -> Objection | None:
         """Return what would speak against dropping *record* for page *number*, if texts matched."""
-        finds_parts = self._method.finds_parts
-        search = Search(self._rule, self._pages, self._names, record, finds_parts=finds_parts)
+        finds_parts = self.method.finds_parts
+        search = Search(self.rule, self._pages, self._names, record, finds_parts=finds_parts)
         return search.objection(number, is_exact=False)
 
     def apply(self, events: Iterable[Event]) -> list[Claim]:
@@ -151,7 +151,7 @@ class View:
         self._claims[number] = claim
         self.claims_so_far += 1
         self._equal.add(record, number)
-        if not self._rule.is_short(record):
+        if not self.rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)
 
     def commit(self, claim: Claim) -> None:
@@ -188,7 +188,7 @@ class View:
     def _discard(self, record: PageRecord, number: int) -> None:
         self._equal.discard(record, number, self._pages.items(number))
         self._pages.discard(number)
-        if not self._rule.is_short(record):
+        if not self.rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
 
     def _end(self, numbers: Iterable[int]) -> None:
@@ -205,7 +205,7 @@ class View:
         sketches: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
         for number, record, items in stored.pages:
             self._pages.add(number, record, items)
-            if not self._rule.is_short(record):
+            if not self.rule.is_short(record):
                 assert record.sketch is not None
                 sketches[record.scope].append((record.sketch, number))
             # So many tell what the pages of a host share.
@@ -229,14 +229,14 @@ class View:
 
     def _scope(self, scope: str) -> ScopeIndex:
         if scope not in self._scopes:
-            self._scopes[scope] = ScopeIndex(self._method)
+            self._scopes[scope] = ScopeIndex(self.method)
         return self._scopes[scope]
 
     def _sketch(self, record: PageRecord) -> Any:
         # What is added was mostly looked for just before, and an index knows the object again.
         if self._last_sketch[0] is not record.sketch:
             assert record.sketch is not None
-            self._last_sketch = record.sketch, self._method.from_bytes(record.sketch)
+            self._last_sketch = record.sketch, self.method.from_bytes(record.sketch)
         return self._last_sketch[1]
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pairs import MASK, fmix64
 from texts import ENGLISH
 
-from dedup.methods import minhash
+from dedup.methods import minimums as of_sets
 from dedup.methods.minhash import MinHash
 from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
@@ -29,7 +29,7 @@ def random_hashes(count, seed):
 
 def minimums(hashes, functions):
     """Those of one set."""
-    return minhash.minimums(hashes, np.array([len(hashes)]), functions)[0]
+    return of_sets.minimums(hashes, np.array([len(hashes)]), functions)[0]
 
 
 def of_integers(*numbers):
@@ -52,12 +52,12 @@ def test_a_signature_is_that_computed_by_hand(text, width):
 
 @pytest.mark.parametrize("at_a_time", [1, 1 << 16])
 def test_the_minimums_of_many_sets_are_those_of_each(monkeypatch, at_a_time):
-    monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(of_sets, "_VALUES_AT_A_TIME", at_a_time)
     sets = [random_hashes(count, count) for count in (1, 400, 3, 1)]
     sizes = np.array([len(own) for own in sets])
-    together = minhash.minimums(np.concatenate(sets), sizes, 84)
+    together = of_sets.minimums(np.concatenate(sets), sizes, 84)
     assert together.tolist() == [minimums(own, 84).tolist() for own in sets]
-    assert minhash.minimums(random_hashes(0, 1), sizes[:0], 84).shape == (0, 84)
+    assert of_sets.minimums(random_hashes(0, 1), sizes[:0], 84).shape == (0, 84)
 
 
 def test_a_key_is_of_one_band_and_its_place():

@@ -7,7 +7,7 @@ from cases import each
 from pairs import found
 from texts import ENGLISH
 
-from dedup.methods.minhash import minimums
+from dedup.methods.minimums import minimums
 from dedup.methods.shingles import shingle_hashes
 from dedup.methods.shingling import Shingling
 from dedup.text import Document

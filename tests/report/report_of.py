@@ -50,7 +50,7 @@ def report_of(pages, texts=None):
     """The report of such a crawl, whose texts go to *texts*."""
     summary, detector = summary_of(pages, texts)
     with closing(summary.events):  # the texts are the caller's
-        return summary.finish(detector.follower, spider="test")
+        return summary.finish(detector.follower.view, detector.store, spider="test")
 
 
 def html(text, title):
@@ -67,7 +67,7 @@ def report_of_crawl(texts, *pages, method=_SIMHASH):
         verdict = detector.judge(record)
         assert not verdict.is_duplicate
         summary.record(verdict, record.key, 0, replace(read, record=record))
-    return summary.finish(detector.follower)
+    return summary.finish(detector.follower.view, detector.store)
 
 
 def changed(report, **values):

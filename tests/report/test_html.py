@@ -26,15 +26,16 @@ from report_of import (
 )
 from texts import CHINESE, article, edited
 
-from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore
 from dedup.report.counts import Counters
 from dedup.report.html import as_html
 from dedup.report.templating import messages, read_template, write_html
-from dedup.rule import Kind, Verdict
+from dedup.rule import Kind, Rule, Verdict
+from dedup.stores import MemoryStore
 from dedup.units import Count
 from dedup.url_advice import Advice, Contents
+from dedup.view.view import View
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -104,7 +105,7 @@ def report(tmp_path_factory):
     with closing(TextStore(2000)) as texts:
         summary, detector = summary_of(pages, texts)
         with closing(summary):
-            made = summary.finish(detector.follower, spider="test")
+            made = summary.finish(detector.follower.view, detector.store, spider="test")
             folder, copies = tmp_path_factory.mktemp("report"), [*summary.events.copies()]
             return made, written(folder, made, texts.text, copies), copies
 
@@ -356,7 +357,7 @@ def hostile_report(texts):
         summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
         summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
     summary.record_time(HOSTILE[2], 1)
-    report = summary.finish(Detector(SimHash()).follower, spider=HOSTILE[1])
+    report = summary.finish(View(SimHash(), Rule()), MemoryStore(), spider=HOSTILE[1])
     evil = Advice(
         kind="parameter",
         name=HOSTILE[1],
@@ -441,7 +442,7 @@ def test_10_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
-    report = summary.finish(Detector(SimHash()).follower)
+    report = summary.finish(View(SimHash(), Rule()), MemoryStore())
     path = written(tmp_path, report, texts.text, summary.events.copies())
     assert path.stat().st_size < 3_000_000
     assert report.groups == 1700

@@ -42,7 +42,7 @@ def distance_of(*texts):
 
 def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
     judged(summary, detector, article(1), FAR, article(2))
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     (pair,) = report.near_misses
     assert {pair.url, pair.other} == {"http://a/0", "http://a/1"}
     assert 3 < pair.distance == distance_of(article(1), FAR)
@@ -52,7 +52,7 @@ def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
 def test_what_is_farther_than_twice_the_threshold_is_counted_and_not_named(stats, detector):
     summary = Summary(stats, {**SETTINGS, "DEDUP_MAX_DISTANCE": 1}, contents=Contents())
     judged(summary, detector, article(1), FAR)
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     assert (report.near_misses, sum(report.nearest_kept.distances.values())) == ([], 2)
 
 
@@ -60,14 +60,14 @@ def test_what_is_farther_than_twice_the_threshold_is_counted_and_not_named(stats
 def test_near_misses_are_sought_in_their_own_scope(summary, detector, scope, found):
     judged(summary, detector, article(1), scope="one")
     judged(summary, detector, article(2), FAR, scope=scope)
-    assert len(summary.finish(detector.follower).near_misses) == found
+    assert len(summary.finish(detector.follower.view, detector.store).near_misses) == found
 
 
 def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypatch, stats):
     monkeypatch.setattr("dedup.report.kept_pages._PAGES", 10)
     summary = Summary(stats, SETTINGS, contents=Contents())
     judged(summary, detector, *(text for n in range(30) for text in (article(n), f"short {n}")))
-    kept = summary.finish(detector.follower).nearest_kept
+    kept = summary.finish(detector.follower.view, detector.store).nearest_kept
     assert 0 < kept.sample < 10
     assert kept.pages == 60 * kept.sample / 10
 
@@ -75,7 +75,7 @@ def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypa
 def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, detector, monkeypatch):
     monkeypatch.setattr("dedup.report.kept_pages._SECONDS", 0)
     judged(summary, detector, *map(article, range(20)))
-    kept = summary.finish(detector.follower).nearest_kept
+    kept = summary.finish(detector.follower.view, detector.store).nearest_kept
     assert kept.sample <= 1
     assert kept.pages == 20
 

@@ -51,7 +51,7 @@ def report_of_a_crawl():
     summary = Summary(Counters(), SETTINGS, contents=Contents(SimHash()))
     record_a_crawl(summary, detector)
     ledger = StoreState("pages.sqlite", run=2, is_resumed=False, unpublished=1)
-    report = summary.finish(detector.follower, ledger, spider="news")
+    report = summary.finish(detector.follower.view, detector.store, ledger, spider="news")
     return changed(
         report,
         started="2026-01-02T03:04:05+00:00",

@@ -22,7 +22,7 @@ from dedup.url_advice import Contents
 
 
 def test_the_report_of_an_empty_crawl_has_nothing_but_zeros(summary, detector):
-    report = summary.finish(detector.follower, spider="mine")
+    report = summary.finish(detector.follower.view, detector.store, spider="mine")
     assert datetime.fromisoformat(report.started).utcoffset() is not None
     assert 0 <= report.pop("seconds") < 5
     assert report.index == {"pages": 0, "bytes": detector.nbytes}
@@ -53,7 +53,7 @@ def test_the_times_of_stages_are_summed_and_the_index_is_weighed(summary, stats,
     for milliseconds in range(1, 101):
         summary.record_time("extraction", milliseconds / 1000)
     detector.judge(page("a page of some words " * 20).record.under("http://a/"))
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     [(stage, time)] = report.seconds_per_page.items()
     assert (stage, time.pages) == ("extraction", 100)
     assert time.sum == pytest.approx(5.05)
@@ -68,7 +68,7 @@ def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(stats, detector):
     summary.record(exact("http://a/"), "http://a/", 10)
     for number in range(1001):
         summary.record(Verdict(Kind.CHANGED, "simhash"), f"http://a/{number}", 1)
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     assert (report.pages.exact_duplicates, report.groups, report.largest_groups) == (1, 0, [])
     assert report.saved.bytes == 0  # where duplicates are stored
     # No more than 1,000 pages are named.
@@ -80,7 +80,7 @@ def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
     for has_report in (False, True):
         with closing(Summary(stats, SETTINGS, has_report=has_report)) as summary:
             judged(summary, detector, article(1), article(1), article(2))
-            report = summary.finish(detector.follower)
+            report = summary.finish(detector.follower.view, detector.store)
         assert (report.nearest_kept.sample > 0) == has_report
         tables.append(as_text(report).partition("group")[2])
         detector, stats = Detector(SimHash()), Counters()

@@ -22,7 +22,7 @@ def test_it_fits_a_screen_with_everything_there_is_to_tell(summary, detector):
     for name in ("errors", "unread/crash", "links_held_back", "items/marked", "preferred"):
         summary.count(name)
     summary.count("objections/weak_evidence")
-    report = changed(summary.finish(detector.follower), texts_lost=1)
+    report = changed(summary.finish(detector.follower.view, detector.store), texts_lost=1)
     lines = as_text(report).splitlines()
     assert len(lines) < 24
     assert [line for line in lines if line.startswith("group of")] == [
@@ -35,7 +35,7 @@ def test_long_urls_lack_their_middle_in_the_table(summary, detector):
     first, last = "http://a.example/%E7%B1%B3%E7%B2%89/", "/the-end.html"
     url = f"{first}{'long/' * 100}{last}"
     summary.record(near(url, 3), f"{url}2", 10)
-    report = summary.finish(detector.follower)
+    report = summary.finish(detector.follower.view, detector.store)
     table = as_text(report)
     original = row(table, "group of 2")
     assert original.startswith("http://a.example/米")
@@ -49,7 +49,7 @@ def test_the_table_shows_counts_with_their_shares_and_reasons(summary, detector)
         summary.record(verdict, "http://b/", 10)
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/", 5)
     summary.count("unread/timeout", 3)
-    table = as_text(summary.finish(detector.follower))
+    table = as_text(summary.finish(detector.follower.view, detector.store))
     assert row(table, "new") == "1,500 (75.0%)"
     assert row(table, "exact duplicates") == "300 (15.0%)"
     assert row(table, "skipped (kept)") == "1 (0.1%): too short: 1"
@@ -58,9 +58,13 @@ def test_the_table_shows_counts_with_their_shares_and_reasons(summary, detector)
 
 def test_lost_text_is_told_in_numbers(summary, detector):
     text = dropped_text(2, 0, 11_880, 9 / 11_880, 0, False)
-    table = as_text(changed(summary.finish(detector.follower), dropped_text=text))
+    table = as_text(
+        changed(summary.finish(detector.follower.view, detector.store), dropped_text=text)
+    )
     assert row(table, "text dropped") == "9 of 11,880 word sequences are nowhere else"
-    estimate = changed(summary.finish(detector.follower), dropped_text={**text, "error": 0.01})
+    estimate = changed(
+        summary.finish(detector.follower.view, detector.store), dropped_text={**text, "error": 0.01}
+    )
     assert row(as_text(estimate), "text dropped").startswith("about 9 of")
 
 
@@ -68,4 +72,6 @@ def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, dete
     hostile = "[bold]x[/bold] [/] \\[b] :smile: {0} \x1b[31m \nnew line \u202e"
     url = f"http://a{hostile}/"
     summary.record(near(url, 2), f"{url}2", 10)
-    assert row(as_text(summary.finish(detector.follower)), "group of 2") == printable(url)
+    assert row(
+        as_text(summary.finish(detector.follower.view, detector.store)), "group of 2"
+    ) == printable(url)

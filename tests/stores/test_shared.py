@@ -411,16 +411,18 @@ async def test_near_misses_have_other_words_until_their_keys_are_fetched(server)
         kept.add(page(content, f"{content}"))
 
     def others():
-        found = kept.near_misses(later.detector.follower, 4)["near_misses"]
+        found = kept.near_misses(later.detector.follower.view, later.detector.store, 4)[
+            "near_misses"
+        ]
         return [pair["other"] for pair in found]
 
     server.is_down = True
     with pytest.raises(StoreDownError):
-        await kept.fetch_near_misses(later.detector.follower)
+        await kept.fetch_near_misses(later.detector.follower.view, later.detector.store)
     assert others() == ["page 1 of memory of the tests"]
     server.is_down = False
     await later.follow()  # which finds out
-    await kept.fetch_near_misses(later.detector.follower)
+    await kept.fetch_near_misses(later.detector.follower.view, later.detector.store)
     assert others() == ["miss"]
 
 
