@@ -3,7 +3,7 @@
 import json
 import re
 import sqlite3
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +24,15 @@ _FIELDS_SHOWN = 10
 _LOSSIEST_SHOWN = 50
 _LONGEST_TITLE = 200
 
-# Of each table, those with texts come first.
 _COLUMNS = {
     "pages": "kind, url, original, host, pattern, name, distance",
     "differences": "url, original, field, value, page",
     "bulk.stored": "url, sequences",
     "bulk.judged": "page, sequences",
 }
+_WITHOUT_TEXT = ("distance", "page", "sequences")
+# To write many at once takes less time; the sequences of some pages are long.
+_ROWS_AT_ONCE = 32
 # Sequences take most of the room. A file for which the disk is too full cannot be read any more.
 _BULK = "bulk."
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
@@ -79,7 +81,9 @@ class PageEvents:
     """
 
     def __init__(self) -> None:
-        self._different = 0
+        self._pages = self._different = 0
+        # Rows that are not in the database yet, by table.
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _COLUMNS}
         self._claimed: dict[Hashable, tuple[str, bytes]] = {}
         self.has_sequences = True
         """Whether the disk had room for all sequences."""
@@ -104,26 +108,30 @@ class PageEvents:
         self._database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
         return self._database
 
-    def _insert(self, table: str, texts: Sequence[str | None], *others: Any) -> int | None:
-        """Add a row, and return its number; ``None`` where there is no room for sequences.
+    def _insert(self, table: str, number: int | None, *values: Any) -> None:
+        """Add a row; *number*: by default the next one."""
+        # Texts as bytes, since a URL may have surrogates, which SQLite refuses.
+        row = (to_utf8(value) if isinstance(value, str) else value for value in values)
+        self._waiting[table].append((number, *row))
+        if len(self._waiting[table]) == _ROWS_AT_ONCE:
+            self._write(table)
 
-        Texts come as bytes, since a URL may have surrogates, which SQLite refuses.
-        """
-        if table.startswith(_BULK) and not self.has_sequences:
-            return None
-        values = ", ".join(["NULL"] + ["CAST(? AS TEXT)"] * len(texts) + ["?"] * len(others))
-        encoded = (text if text is None else to_utf8(text) for text in texts)
+    def _write(self, table: str) -> None:
+        rows, self._waiting[table] = self._waiting[table], []
+        if not rows or (table.startswith(_BULK) and not self.has_sequences):
+            return
+        names = _COLUMNS[table].split(", ")
+        marks = ("?" if name in _WITHOUT_TEXT else "CAST(? AS TEXT)" for name in names)
         try:
-            return self._database.execute(
-                f"INSERT INTO {table} VALUES ({values})", (*encoded, *others)
-            ).lastrowid
+            self._database.executemany(f"INSERT INTO {table} VALUES (?, {', '.join(marks)})", rows)
         except sqlite3.OperationalError:
             if not table.startswith(_BULK):
                 raise
             self.has_sequences = False
-            return None
 
     def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        for table in _COLUMNS:
+            self._write(table)
         return self._indexed.execute(query, values)
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -135,16 +143,16 @@ class PageEvents:
 
     def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
         """Add the *verdict* on *page* at *url*."""
+        self._pages += 1
         title = page.title if page else None
-        texts = (
-            verdict.kind.value, url, verdict.original, host(url), url_pattern(url),
-            shorten(title, _LONGEST_TITLE) if title else None,
+        self._insert(
+            "pages", self._pages, verdict.kind.value, url, verdict.original, host(url),
+            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None, verdict.distance,
         )  # fmt: skip
-        number = self._insert("pages", texts, verdict.distance)
         # Those of a page that may be stored come when its claim ends.
         may_be_stored = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
         if page and page.sequences and not may_be_stored:
-            self._insert("bulk.judged", (), number, page.sequences.to_bytes())
+            self._insert("bulk.judged", None, self._pages, page.sequences.to_bytes())
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """A text with these *sequences* is about to be stored for *url*, under *claim*."""
@@ -154,7 +162,7 @@ class PageEvents:
         """It has been stored, or not."""
         if (claimed := self._claimed.pop(claim, None)) and is_stored:
             url, sequences = claimed
-            self._insert("bulk.stored", (url,), sequences)
+            self._insert("bulk.stored", None, url, sequences)
 
     def add_difference(
         self, differences: Mapping[str, str], url: str, original: str | None
@@ -162,7 +170,7 @@ class PageEvents:
         """Add what the item of a kept page says, and the one of *original* does not, by field."""
         self._different += 1
         for field, value in differences.items():
-            self._insert("differences", (url, original or "", field, value), self._different)
+            self._insert("differences", None, url, original or "", field, value, self._different)
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""

@@ -22,7 +22,6 @@ from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.dropped_file import DroppedFile
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feed import Feed, when_all_closed
 from dedup.scrapy_plugin.feeds import Feeds
@@ -40,6 +39,8 @@ from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from dedup.scrapy_plugin.dropped_file import DroppedFile
 
 logger = get_logger(__name__)
 
@@ -79,6 +80,7 @@ class Extension:
     """
 
     settings: DedupSettings
+    dropped_file: "DroppedFile | None" = None
 
     def __init__(self, crawler: "Crawler") -> None:
         self._crawler = crawler
@@ -151,7 +153,10 @@ class Extension:
         )
         notices = self.notices = Notices(summary.count)
         self.feeds = Feeds(crawler, notices, self._end_early)
-        self.dropped_file = DroppedFile(settings.duplicates) if settings.duplicates else None
+        if settings.duplicates:
+            from dedup.scrapy_plugin.dropped_file import DroppedFile  # with all formats of files
+
+            self.dropped_file = DroppedFile(settings.duplicates)
         states = self.states = ResponseStates(self._end_claim, self._renew)
         self.pages = BodyReader(self.pool, summary, states)
         self.canonicals = Canonicals(crawler, notices, settings)
