@@ -7,6 +7,7 @@ import numpy as np
 from dedup.index.key_table import KeyTable
 
 _MOST_LATEST = 256
+_MOST_FOUND = 1024
 
 
 class DigestTable:
@@ -45,10 +46,10 @@ class DigestTable:
                 del self._latest[digest]
 
     def find(self, digest: bytes) -> list[int]:
-        """Return the pages that may have *digest*, by number."""
+        """Return the pages that may have *digest*, by number; of thousands, the latest."""
         numbers = self._latest.get(digest, [])
         if self._has_others:
-            _, others = self._table.find(np.frombuffer(digest[:8], "<u8"))
+            _, others = self._table.find(np.frombuffer(digest[:8], "<u8"), _MOST_FOUND)
             numbers = [*numbers, *others.tolist()]
         return sorted(numbers)
 

@@ -272,7 +272,7 @@ class ScopeIndex:
 
     def add(self, sketch: Any, number: int) -> None:
         """Have *sketch* of page *number* found from now on."""
-        if self._few is not None and self.has_room_for(1):
+        if self._few is not None and len(self._few) < MOST_WITHOUT_INDEX:
             self._few.append((sketch, number))
         else:
             self.index.add(sketch, number)
