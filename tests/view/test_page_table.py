@@ -273,7 +273,8 @@ def is_linear(of_size, few=500):
 def test_two_copies_of_many_rows_take_time_by_their_number(places, of):
     """Equal ones, those that lack a value, and those that have another one."""
     seconds_of_looks([100], of)
-    assert is_linear(lambda rows: seconds_of_looks(places(rows), of), 250)
+    # More than those that are found without an index.
+    assert is_linear(lambda rows: seconds_of_looks(places(rows), of), 300)
 
 
 @pytest.mark.slow
