@@ -11,6 +11,7 @@ from dedup.scan import Fate, Outcome
 from dedup.units import format_bytes
 
 _DROPS_SHOWN = 3
+_EXTRACTED = {"links": "links or a menu", "little": "a part of the text"}
 T = TypeVar("T")
 
 
@@ -80,7 +81,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ("    that could not be read", figures["kept_unread"], False),
         ("    without a value for --scope", figures["kept_without_scope"], False),
         *((f"    no duplicates: {name}", kept_by[name], True) for name in kept_by),
-        *((f"  of which too little was extracted: {name}", weak[name], True) for name in weak),
+        *((f"  less than half extracted: {_EXTRACTED[kind]}", weak[kind], True) for kind in weak),
         ("  exact duplicates", figures["exact_duplicates"], True),
         ("  near-duplicates", figures["near_duplicates"], True),
         ("  bad, left out", figures["bad"], False),

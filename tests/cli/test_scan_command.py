@@ -9,6 +9,8 @@ from collections_on_disk import NAMES, warc_page, write, write_lines, write_warc
 from commands import Terminal, json_of, refused, run_into, scanned, shown
 from texts import article, edited, page
 
+from dedup.cli.scan_figures import show_figures
+from dedup.evidence import Weakness
 from dedup.records import Fields, RecordError, format_of
 
 # The edited copy is at distance 2.
@@ -48,6 +50,14 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
         "9 of 198 of record 3, left out for record 1",
     ]
     assert told[11] == f"written: {tmp_path / 'unique.jsonl'}"
+
+
+def test_pages_of_which_little_was_extracted_are_counted(pages, tmp_path, capsys):
+    figures = json_of(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")
+    show_figures({**figures, "weak": dict.fromkeys(map(str, Weakness), 3)}, "unique.jsonl")
+    out = " ".join(capsys.readouterr().out.split())
+    assert "less than half extracted: links or a menu 3 (50.0%)" in out
+    assert "less than half extracted: a part of the text 3 (50.0%)" in out
 
 
 def test_equal_texts_lose_nothing_so_that_nothing_is_said_of_it(pages, tmp_path, capsys):
