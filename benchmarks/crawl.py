@@ -2,7 +2,7 @@
 
 Two of them also with CONCURRENT_ITEMS = 10 instead of Scrapy's 100.
 
-    python benchmarks/crawl.py FOLDER [--rounds N]
+    python benchmarks/crawl.py FOLDER [--rounds N] [--only MODE]
 
 FOLDER holds sites/<name>/www. Every page of both sites is fetched from a server in
 a process of its own, PASSES times, each time with another comment added, so that texts repeat and
@@ -46,8 +46,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=MODES, default=list(MODES))
     arguments = parser.parse_args()
-    show(measure(arguments.folder, arguments.rounds))
+    show(measure(arguments.folder, arguments.rounds, arguments.only))
     return 0
 
 
@@ -62,9 +63,9 @@ class Commented(Silent):
         self.send(path.read_bytes() + f"<!-- {self.path.partition('?')[2]} -->".encode())
 
 
-def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
+def measure(folder: Path, rounds: int, modes: list[str]) -> dict[str, dict[str, float]]:
     """Return the medians by mode and figure."""
-    runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
+    runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in modes}
     sites = folder / "sites"
     with serve(Commented, directory=sites) as server:
         urls = [
@@ -74,7 +75,7 @@ def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
             for path in sorted((sites / name / "www").rglob("*.html"))
         ]
         for number in range(rounds):
-            for mode in MODES:
+            for mode in modes:
                 print(f"round {number + 1}: {mode}", file=sys.stderr)
                 runs[mode].append(in_own_process(crawl, mode, urls))
     return {
@@ -178,6 +179,8 @@ def show(figures: dict[str, dict[str, float]]) -> None:
         values = (figure.get(name) for figure in figures.values())
         cells = ("-" if value is None else f"{value:.3f}" for value in values)
         print(f"{name:38}" + "".join(f"{cell:>12}" for cell in cells))
+    if not {"off", "1 worker"} <= figures.keys():
+        return
     off, worker = figures["off"], figures["1 worker"]
     whole = sum(worker[f"{part}_cpu_ms_per_page"] for part in ("reactor", "worker"))
     beyond = whole - off["reactor_cpu_ms_per_page"] - worker["extraction_ms_per_page"]

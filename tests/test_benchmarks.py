@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 TEXTS, PAGES = "labelled/reuters_a", "sites/pooch"
 TINY = {
-    "crawl": ["", "--rounds", "1"],
+    "crawl": ["", "--rounds", "1", "--only", "off", "1 worker"],
     "drops": [PAGES, "--items", "url", "text"],
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
