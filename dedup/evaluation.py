@@ -15,6 +15,7 @@ from dedup.lost_text import Sequences, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.page import evidence_for, extracted_of
 from dedup.records import RecordError
+from dedup.records.base import decode_html
 from dedup.records.delimited import table_rows
 from dedup.records.lines import read_records
 from dedup.rule import Rule
@@ -112,7 +113,7 @@ def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> Extra
     is_name = isinstance(html, str) and "\0" not in html
     if not (is_name and (folder / html).resolve().is_relative_to(folder.resolve())):
         raise RecordError(f'{where}: "html" must be the name of a file in the folder, got {html!r}')
-    return extracted_of((folder / html).read_text("utf-8", "replace"), extractor)
+    return extracted_of(decode_html((folder / html).read_bytes()), extractor, is_document=True)
 
 
 def evaluate(

@@ -177,14 +177,14 @@ _EXTENSION = regex.compile(r"\.\w{1,5}\Z")
 _BETWEEN_WORDS = regex.compile(r"\P{L}+|(?<=\p{Ll})(?=\p{Lu})", regex.V1)  # tea-pot, teaPot
 
 
-def extracted_of(value: str, extractor: Extractor) -> Extraction:
+def extracted_of(value: str, extractor: Extractor, *, is_document: bool = False) -> Extraction:
     """Return what is extracted of a whole HTML document, an HTML fragment, or text.
 
-    *extractor* is asked for the main text of a document. A fragment was cut out of one by somebody,
-    so all of its text is main text.
+    *extractor* is asked for the main text of a document: *is_document*, or it begins like one. A
+    fragment was cut out of one by somebody, so all of its text is main text.
     """
     value = without_surrogates(value)
-    if _HTML_DOCUMENT.match(value):
+    if is_document or _HTML_DOCUMENT.match(value):
         return _check(extractor(value))
     return Extraction(_text_of(value))
 

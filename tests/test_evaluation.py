@@ -55,9 +55,10 @@ def test_a_collection_has_pages_of_so_many_words_as_a_crawl_counts_them(tmp_path
 
 def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
     folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html="page.html")
-    (folder / "page.html").write_text("<html>")
+    html = "<meta charset=gbk><p>北京"
+    (folder / "page.html").write_text(html, "gbk")
     for extractor, text in (
-        (None, WORDS), (lambda html: f"{html} text", "<html> text"), (lambda html: None, ""),
+        (None, WORDS), (lambda html: f"{html} text", f"{html} text"), (lambda html: None, ""),
     ):  # fmt: skip
         documents = read_collection(folder, extractor=extractor).documents
         assert [document.main_text for document in documents] == [text] * 2

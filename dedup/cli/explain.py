@@ -31,6 +31,7 @@ from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
 from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
 from dedup.records.base import decode_html
+from dedup.records.folder import HTML
 from dedup.rule import Rule
 from dedup.scopes import host
 from dedup.text import printable
@@ -50,6 +51,7 @@ them knows it. Two pages: how they compare.
 _MOST_BYTES = 10_000_000
 _SECONDS = 30.0
 _CHUNK = 1 << 16
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
 _HEADERS = {
     "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
     "Accept": "text/html, application/xhtml+xml, text/plain",
@@ -159,20 +161,21 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
     else:
         sides = []
         for source in sources:
-            html = read_source(source)
-            sides.append(Side(source, extracted_of(html, extractor), canonical_of(html, source)))
+            html, is_html = read_source(source)
+            extraction = extracted_of(html, extractor, is_document=is_html)
+            sides.append(Side(source, extraction, canonical_of(html, source)))
         names = names_of((side.source, side.extraction.evidence) for side in sides)
     one, other = sides
     return explain(one, other, method or method_of("simhash"), rule, names), notes
 
 
-def read_source(source: str) -> str:
-    """Return the HTML or the text of *source*, a file or an http(s) URL.
+def read_source(source: str) -> tuple[str, bool]:
+    """Return the HTML or the text of *source*, a file or an http(s) URL, and if it says it is HTML.
 
     It is decoded as `decode_html` does. Raises ValueError with a message of one line if *source*
     cannot be read, is larger than 10 MB, or is not text.
     """
-    content_type = None
+    content_type = "text/html" if source.lower().endswith(HTML) else ""
     try:
         if source.lower().startswith(("http://", "https://")):
             pool = PoolManager(timeout=_SECONDS, retries=Retry(connect=0, read=0, redirect=10))
@@ -181,7 +184,7 @@ def read_source(source: str) -> str:
             )
             with response:
                 body = _body_of(response)
-                content_type = response.headers.get("Content-Type")
+                content_type = response.headers.get("Content-Type", "")
         else:
             with Path(source).open("rb") as file:
                 body = file.read(_MOST_BYTES + 1)
@@ -193,7 +196,7 @@ def read_source(source: str) -> str:
     text = decode_html(body, content_type)
     if "\0" in text:
         raise ValueError(f"{source} is not text: it has NUL characters")
-    return text
+    return text, content_type.lower().startswith(_HTML_TYPES)
 
 
 def _body_of(response: BaseHTTPResponse) -> bytes:

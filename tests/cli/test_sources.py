@@ -16,7 +16,12 @@ TEXT = "我们在北京大学喝茶"
 
 def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path):
     (tmp_path / "page").write_bytes(f"<meta charset=gb2312>{TEXT}".encode("gbk"))
-    assert read_source(str(tmp_path / "page")) == f"<meta charset=gb2312>{TEXT}"
+    assert read_source(str(tmp_path / "page")) == (f"<meta charset=gb2312>{TEXT}", False)
+
+
+def test_the_name_of_a_file_says_that_it_is_html(tmp_path):
+    (tmp_path / "page.HTML").write_text("<title>Shop</title>")
+    assert read_source(str(tmp_path / "page.HTML")) == ("<title>Shop</title>", True)
 
 
 @each(
@@ -46,11 +51,11 @@ def test_a_page_is_fetched_where_it_has_moved_to():
         "/packed": Answer(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"}),
     }
     with served(pages) as url:
-        assert read_source(f"{url}/old") == TEXT
-        assert read_source(f"{url}/café") == TEXT
-        assert read_source(f"{url}/plain") == "if x <y"
-        assert read_source(f"{url}/untold") == "text"
-        assert read_source(f"{url}/packed") == "packed"
+        assert read_source(f"{url}/old") == (TEXT, True)
+        assert read_source(f"{url}/café") == (TEXT, True)
+        assert read_source(f"{url}/plain") == ("if x <y", False)
+        assert read_source(f"{url}/untold") == ("text", False)
+        assert read_source(f"{url}/packed") == ("packed", True)
 
 
 @each(
