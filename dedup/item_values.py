@@ -181,12 +181,15 @@ class PageOfItem:
         main_text: str | None = None,
     ) -> None:
         self._urls = urls
-        self._hosts = {host for url in urls if (host := split_url(url).netloc)}
         self._moments = moments
         self._html = html
         self._evidence = evidence
         self._title_has_headline: bool | None = None  # until somebody asks
         self.main_text = main_text
+
+    @cached_property
+    def _hosts(self) -> set[str]:
+        return {host for url in self._urls if (host := split_url(url).netloc)}
 
     def what_says(self, values: Iterable[Value]) -> ItemValues:
         """Return what *values* of an item say.
@@ -231,9 +234,9 @@ class PageOfItem:
 
     def _content_of_text(self, text: str) -> str:
         if _URL.match(text):
-            host = split_url(text).netloc
             if text in self._urls:
                 return ""
+            host = split_url(text).netloc
             return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
         if _TIME.match(text) and self._is_of_fetch(text):
             return ""

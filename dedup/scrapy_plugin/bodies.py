@@ -58,12 +58,11 @@ class BodyReader:
         # By callback, of which a spider has few.
         self._needed_in_a_row: Counter[str] = Counter()
 
-    async def read(self, response: Response) -> Page:
+    async def read(self, response: Response, state: ResponseState) -> Page:
         """Return the page of *response*, without its text if its body was seen before.
 
         Raises ReadError if the page cannot be read, now or when its body was first seen.
         """
-        state = self._states.of(response)
         state.needs_page = True
         return state.page or await self._read_once(response, state)
 
@@ -73,11 +72,12 @@ class BodyReader:
             with contextlib.suppress(Exception):  # which `read` meets again, with somebody to tell
                 await self._read_once(response, self._states.of(response))
 
-    def output_ends(self, request: Request, response: Response) -> None:
+    def output_ends(self, request: Request, response: Response, state: ResponseState) -> None:
         """The callback of *request* has come to its end."""
         if _is_readable(response):
-            self._needed_in_a_row[callback_of(request)] += 1
-            if not self._states.of(response).needs_page:
+            if state.needs_page:
+                self._needed_in_a_row[callback_of(request)] += 1
+            else:
                 del self._needed_in_a_row[callback_of(request)]
 
     async def _read_once(self, response: Response, state: ResponseState) -> Page:
@@ -117,18 +117,18 @@ class BodyReader:
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
         return page
 
-    async def read_with_text(self, response: Response) -> Page:
+    async def read_with_text(self, response: Response, state: ResponseState) -> Page:
         """Return the page of *response* with its text, which is not kept of a body seen before.
 
         Raises ReadError. What is no HTML has none.
         """
-        page = await self.read(response)
+        page = await self.read(response, state)
         if page.text is None and isinstance(response, HtmlResponse):
             self._summary.count("bodies_read_again", 1)
             future = self._pool.submit(PageReader.read_html, response.text)
             again = await result_of(future)
             # The sequences of its text were counted when it was read first.
-            page = self._states.of(response).page = replace(again, sequences=None)
+            page = state.page = replace(again, sequences=None)
         return page
 
     async def read_field(self, value: str) -> Page:

@@ -186,7 +186,7 @@ class Judge:
             return self._skipped("switched_off")
         if reason := reason_not_to_read(response):
             return self._skipped(reason)
-        page = await self.pages.read(response)
+        page = await self.pages.read(response, state)
         if not is_judged:
             return self._skipped("switched_off", page)
         said = await self._what_says(item, state, response, page)
@@ -232,7 +232,7 @@ class Judge:
                 urls_of(response), (self._began, state.began), body, page.evidence
             )
         if of_items.main_text is None and has_long_text(values):
-            of_items.main_text = (await self.pages.read_with_text(response)).text or ""
+            of_items.main_text = (await self.pages.read_with_text(response, state)).text or ""
         return of_items.what_says(values)
 
     def _scope_of(self, item: Any, url: str, language: str | None) -> str | None:

@@ -50,7 +50,7 @@ class Links:
         if not is_plain_link(request) or request.cookies:
             return False
         if state.links is None:
-            state.compared, state.links = await self._record_of(response), set()
+            state.compared, state.links = await self._record_of(response, state), set()
         record = state.compared
         if record is None:
             return False
@@ -63,14 +63,14 @@ class Links:
         state.links.add(link)
         return False
 
-    async def _record_of(self, response: Response) -> PageRecord | None:
+    async def _record_of(self, response: Response, state: ResponseState) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
         if not (self.settings.enabled and request_options(response.request, self.notices).is_on):
             return None
         if reason_not_to_read(response):
             return None
         try:
-            page = await self.pages.read(response)
+            page = await self.pages.read(response, state)
         except ReadError:  # which is told of where its items are judged
             return None
         scope = self.settings.scope.name_of(response.url, page.language)

@@ -73,7 +73,7 @@ class SpiderMiddleware(_Middleware):
             if plugin.links:
                 plugin.links.output_ends(state)
             if response.request:
-                plugin.pages.output_ends(response.request, response)
+                plugin.pages.output_ends(response.request, response, state)
             plugin.canonicals.request_ends(response.request)
 
     async def _is_held_back(

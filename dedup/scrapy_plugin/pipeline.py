@@ -179,11 +179,12 @@ def _fill_record(item: Any, field: str, judgement: Judgement, plugin: Extension)
 async def _fill_texts(
     item: Any, item_state: ItemState, judgement: Judgement, plugin: Extension
 ) -> None:
-    response = item_state.state.response if item_state.state else None
+    state = item_state.state
+    response = state.response if state else None
     page = judgement.page
-    if page and page.text is None and response is not None:
+    if page and page.text is None and state and response is not None:
         try:
-            page = judgement.page = await plugin.pages.read_with_text(response)
+            page = judgement.page = await plugin.pages.read_with_text(response, state)
         except ReadError as error:
             logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
             page = judgement.page = None

@@ -40,8 +40,8 @@ def test_a_body_that_is_read_once_more_for_its_text_has_no_other_sequences():
     pages = []
 
     async def parse(self, response):
-        reader = self.crawler.get_extension(Extension).pages
-        pages.append(await reader.read_with_text(response))
+        plugin = self.crawler.get_extension(Extension)
+        pages.append(await plugin.pages.read_with_text(response, plugin.states.of(response)))
         yield {"url": response.url}
 
     crawl_site({"/a": page(article(1)), "/b": page(article(1))}, parse=parse)
