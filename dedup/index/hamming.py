@@ -52,6 +52,7 @@ class HammingIndex(Index):
         self.bits, self.max_distance = int(bits), int(max_distance)
         self._blocks: list[Block] = []
         self._chosen_for = 0
+        self._is_asked_in_batches = False
         # By place, with room for more: fingerprints, and the oldest page of each.
         self._rows, self._pages = self._prints.array([]), np.empty(0, np.uint32)
         # Those before `_sorted` are in the tables, each fingerprint once. Without tables, all are
@@ -179,6 +180,7 @@ class HammingIndex(Index):
 
     def compare_many(self, sketches: Any) -> Iterator[tuple[Array, Array, Array]]:
         rows = self._prints.array(sketches)
+        self._is_asked_in_batches = len(rows) > 1
         for start in range(0, len(rows), _BATCH):
             owners, places, distances = self._near_of_many(rows[start : start + _BATCH])
             which, pages = self._with_further(places)
@@ -293,7 +295,10 @@ class HammingIndex(Index):
         if self._used < max(1, 2 * self._chosen_for):
             return False
         before = self._blocks
-        self._blocks = best_blocks(self.bits, self.max_distance, self._rows[: self._used])
+        rows = self._rows[: self._used]
+        self._blocks = best_blocks(
+            self.bits, self.max_distance, rows, in_batches=self._is_asked_in_batches
+        )
         self._chosen_for = self._used
         return self._blocks != before
 

@@ -99,15 +99,17 @@ class SortedTable:
         sizes = self.keys.searchsorted(keys, "right") - starts
         return np.repeat(np.arange(len(keys)), sizes), self.places[run_positions(starts, sizes)]
 
-    def query_cost(self, sample: Array, size: int) -> float:
+    def query_cost(self, sample: Array, size: int, *, in_batches: bool = False) -> float:
         """Estimate the microseconds of a query among *size* fingerprints by a *sample* of them."""
         self.insert(sample, 0)
         _, sizes = self.runs(self.keys_of(sample[:: max(1, len(sample) // _QUERIED)]))
         # Each finds itself.
         candidates = (float(sizes.sum(axis=1).mean()) - 1) * size / len(sample)
-        if len(self._flips) == 1:
+        if len(self._flips) == 1 and not in_batches:
             return _TABLE + _CANDIDATE * candidates
-        return _PROBED_TABLE + _PROBE * len(self._flips) + _PROBED_CANDIDATE * candidates
+        # What a query costs whatever it finds is shared by a batch.
+        fixed = 0.0 if in_batches else _PROBED_TABLE
+        return fixed + _PROBE * len(self._flips) + _PROBED_CANDIDATE * candidates
 
     @property
     def nbytes(self) -> int:
@@ -119,8 +121,12 @@ def scan_cost(size: int) -> float:
     return _SCANNED * size
 
 
-def best_blocks(bits: int, max_distance: int, rows: Array) -> list[Block]:
+def best_blocks(
+    bits: int, max_distance: int, rows: Array, *, in_batches: bool = False
+) -> list[Block]:
     """Return the blocks whose tables make a query among *rows* cheapest; none, if a scan is.
+
+    *in_batches*: queries come many at a time.
 
     Two fingerprints within distance k that are split into b blocks differ in at most k // b bits
     in one of the first k % b + 1 blocks, or in fewer in one of the others.
@@ -132,7 +138,7 @@ def best_blocks(bits: int, max_distance: int, rows: Array) -> list[Block]:
         blocks = _blocks(bits, max_distance, count, len(rows))
         if sum(math.comb(width, radius) for _, width, radius in blocks) <= _MOST_PROBES:
             tables = (SortedTable(bits, block) for block in blocks)
-            cost = sum(table.query_cost(sample, len(rows)) for table in tables)
+            cost = sum(t.query_cost(sample, len(rows), in_batches=in_batches) for t in tables)
             if cost < least:
                 best, least = blocks, cost
     return best

@@ -291,6 +291,9 @@ def test_random_fingerprints_are_split_as_by_manku():
     rows = np.random.default_rng(1).integers(0, 2**64, 200_000, np.uint64)
     assert best_blocks(64, 3, rows) == [(start, 16, 0) for start in (0, 16, 32, 48)]
     assert best_blocks(64, 3, rows[:5_000]) == []
+    assert best_blocks(64, 3, rows[:5_000], in_batches=True) == [
+        (start, 12, 0) for start in (4, 20, 36, 52)
+    ]
     assert max(radius for _, _, radius in best_blocks(64, 7, np.tile(rows, 5))) == 2
 
 
