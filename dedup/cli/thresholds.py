@@ -67,10 +67,7 @@ def run(options: argparse.Namespace) -> None:
         sample = [[keys[number] for number in pair] for pair in candidates.sample(options.sample)]
         _write_pairs(options.output, sample, pages, answers)
         return
-    labels = {pair: answers[both] for pair, both in pairs.items() if both in answers}
-    if not labels:
-        hint = "" if answers else ": its column label is empty"
-        raise ValueError(f"{options.answers} has no answer about a pair of these pages{hint}")
+    labels = _labels_of(pairs, answers, options.answers)
     results = _results(candidates, labels, documents)
     if options.json:
         chosen = recommend(list(results))
@@ -89,6 +86,17 @@ def run(options: argparse.Namespace) -> None:
     _show(candidates, choice, results)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
+
+
+def _labels_of(
+    pairs: Mapping[Pair, frozenset[str]], answers: Answers, path: Path
+) -> dict[Pair, str]:
+    """Return the labels of *pairs*, of which the keys are known; raises ValueError without any."""
+    labels = {pair: answers[keys] for pair, keys in pairs.items() if keys in answers}
+    if not labels:
+        hint = "" if answers else ": its column label is empty"
+        raise ValueError(f"{path} has no answer about a pair of these pages{hint}")
+    return labels
 
 
 def _results(
