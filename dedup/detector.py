@@ -156,15 +156,15 @@ class Detector:
         if self.follower.view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         verdict, replaces = Verdict(Kind.NEW, self.method.name), list[int]()
-        is_compared = not (again or reason)
+        numbers, is_compared = set[int](), not (again or reason)
         if earlier:
+            numbers = earlier.numbers
             if not again and (stored := earlier.unchanged(record)):
                 return self._unchanged(stored, earlier)
             verdict, replaces = earlier.replaced_by(record, self._met_again)
             is_compared = is_compared and not earlier.has_changed_item(record)
-        claims_so_far, numbers = view.claims_so_far, earlier.numbers if earlier else set[int]()
-        # The open claim that the page has in the scope already: its new items go with that.
-        claim = next((c for c in own if c.is_open and c.record.scope == record.scope), None)
+        claims_so_far = view.claims_so_far
+        claim = _claim_of_page(own, record.scope)
         if claim or replaces:
             believes = None
         look = None
@@ -349,6 +349,11 @@ def storable(record: PageRecord) -> PageRecord:
     """Return *record* with a key and a scope that are not too long for a store."""
     key, scope = shorten_url(record.key), shorten_url(record.scope)
     return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)
+
+
+def _claim_of_page(own: Collection[Claim], scope: str) -> Claim | None:
+    """Return the open claim that a page has in *scope* already: its new items go with that."""
+    return next((one for one in own if one.is_open and one.record.scope == scope), None)
 
 
 def _without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:

@@ -278,17 +278,26 @@ class Judge:
         if verdict.is_duplicate and number is not None:
             url = "" if state and options.key else key
             verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
-        if claim and not (state and claim in state.claims):
-            self.summary.claim_begins(claim, record.key, page)
-        if state is None or not state.judgements:  # the page is met once, whatever items it has
-            self.detector.learn_names(record)
-        if state:
-            state.item_is_judged(record, verdict, claim, number)
         judgement = Judgement(verdict, page, record=record, claim=claim)
         if verdict.objection is Objection.ITEM and number is not None:
             judgement.differences = said.beyond(self.detector.items_of(number))
             self.detector.store.note_difference(record.key, number, judgement.differences)
+        self._take_note(record, page, claim, state)
+        if state:
+            state.item_is_judged(record, verdict, claim, number)
         return judgement
+
+    def _take_note(
+        self, record: PageRecord, page: Page, claim: Claim | None, state: ResponseState | None
+    ) -> None:
+        """Have the names of a page known that was met, and its text if it is about to be stored.
+
+        Once, whatever items the page of *state* has.
+        """
+        if claim and not (state and claim in state.claims):
+            self.summary.claim_begins(claim, record.key, page)
+        if state is None or not state.judgements:
+            self.detector.learn_names(record)
 
     async def _wait_for_canonical(
         self, record: PageRecord, state: ResponseState, response: Response, options: RequestOptions
