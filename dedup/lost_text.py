@@ -184,6 +184,10 @@ class LostTextSample:
             self._most_drops = 2 * len(self._drops) + _DROPS_AT_ONCE
         self._keep_small()
 
+    def cut_for(self, sequences: int) -> None:
+        """Have no more than the pages of so many *sequences* have by `sure_halvings`."""
+        self._halve(sure_halvings(sequences))
+
     def result(self) -> LostText:
         """Return the estimate for the pages so far."""
         values, weights = np.unique(_hashes(self._dropped), return_counts=True)

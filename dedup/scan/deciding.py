@@ -52,7 +52,7 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
     outcome = judge.outcome
     waiting = _Waiting(keep) if keep.changes_order else None
-    fields = _FieldCheck(reader)
+    fields, sequences = _FieldCheck(reader), 0
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
             first = len(outcome.fates)
@@ -61,6 +61,7 @@ def scan(
                     raise RecordError(record.error)
                 fields.look_at(record)
                 _note(record, outcome, with_key=with_keys)
+                sequences += record.sequences.different if record.sequences else 0
             new = [pair for pair in enumerate(records, first) if pair[1].fate is Fate.NEW]
             if waiting is None:
                 judge.judge(
@@ -76,7 +77,7 @@ def scan(
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
             judge.judge(*zip(*batch, strict=True))
-    judge.finish()
+    judge.finish(sequences)
     return outcome
 
 

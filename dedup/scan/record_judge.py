@@ -121,9 +121,14 @@ class RecordJudge:
                 self._sample.add_dropped(sequences, str(number), str(original))
             repeats += not is_kept
 
-    def finish(self) -> None:
-        """Put what is lost into the outcome, unless a record came without its text."""
+    def finish(self, sequences: int = 0) -> None:
+        """Put what is lost into the outcome, unless a record came without its text.
+
+        *sequences*: how many were read, also of records that were not judged.
+        """
         if self._all_texts_known:
+            # A worker samples by what it has read: the figures would depend on their number.
+            self._sample.cut_for(sequences)
             self.outcome.lost_text = self._sample.result()
             self.outcome.lossiest = [
                 (int(drop.key), int(drop.original), round(drop.lost), drop.sequences)

@@ -11,6 +11,7 @@ from texts import CHINESE, article, edited, replaced
 from dedup.cli import main
 from dedup.extraction import trafilatura
 from dedup.methods import SimHash
+from dedup.page import PageReader
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
@@ -107,6 +108,19 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then,
     assert resumed.keep == whole.keep
     assert resumed.lost_text.sequences == whole.lost_text.sequences == total
     assert abs(resumed.lost_text.share - lost / total) <= resumed.lost_text.error
+
+
+def test_what_is_lost_does_not_depend_on_how_much_each_worker_has_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("dedup.lost_text.SEQUENCES_OF_A_SAMPLE", 500)
+    texts, path = many(20, 300), tmp_path / "pages.jsonl"
+    by_one = scanned(path, texts)
+    # As if each record had a worker of its own.
+    nothing = property(lambda reader: 0, lambda reader, sequences: None)
+    monkeypatch.setattr(PageReader, "_sequences_before", nothing, raising=False)
+    by_many = scanned(path, texts)
+    assert by_many.lost_text == by_one.lost_text
+    assert by_many.lossiest == by_one.lossiest
+    assert by_one.lost_text.error
 
 
 def test_the_figures_name_the_worst_records(tmp_path, capsys):
