@@ -279,12 +279,12 @@ class Judge:
             url = "" if state and options.key else key
             verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
         judgement = Judgement(verdict, page, record=record, claim=claim)
-        if verdict.objection is Objection.ITEM and number is not None:
-            judgement.differences = said.beyond(self.detector.items_of(number))
-            self.detector.store.note_difference(record.key, number, judgement.differences)
         self._take_note(record, page, claim, state)
         if state:
             state.item_is_judged(record, verdict, claim, number)
+        if verdict.objection is Objection.ITEM and number is not None:
+            judgement.differences = said.beyond(self.detector.items_of(number))
+            self.detector.store.note_difference(record.key, number, judgement.differences)
         return judgement
 
     def _take_note(

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from crawls import crawl_site
+from crawls import crawl_site, path_of
 from texts import article, page
 
 from dedup.methods import SimHash
@@ -58,6 +58,17 @@ def test_any_failure_of_dedup_keeps_the_item_and_is_logged_once():
     assert len(result.items) == 5
     assert result.dedup_stats == {"pages": 5, "skipped/error": 5, "errors": 5}
     assert len(result.messages(logging.ERROR)) == 1
+
+
+def test_nobody_waits_for_the_claim_of_an_item_when_what_is_noted_of_it_fails(monkeypatch: Any):
+    def fails(*arguments: object) -> None:
+        raise RuntimeError("a fault of the store")
+
+    monkeypatch.setattr("dedup.stores.base.Store.note_difference", fails)
+    site = {f"/{name}": page(article(1)) for name in ("a", "b1", "b2")}
+    result = crawl_site(site, parse=lambda self, response: [{"name": path_of(response.url)[1]}])
+    assert len(result.items) == 3
+    assert result.dedup_stats["errors"] == 2
 
 
 def test_a_worker_that_cannot_start_keeps_every_item_and_says_why(monkeypatch: Any):
