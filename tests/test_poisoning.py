@@ -17,9 +17,10 @@ from dedup.methods import METHODS, SimHash
 from dedup.methods.hashing import PLAIN
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
+from dedup.record import PageRecord
 from dedup.scrapy_plugin.bodies import _body_key
 from dedup.text import Document
-from dedup.view.indexes import _in_scope
+from dedup.view.page_table import text_of
 
 SECRET = "correct horse battery staple"
 
@@ -55,9 +56,10 @@ def test_a_text_of_one_scope_cannot_be_made_to_be_that_of_another():
     hosts = "victim.example", "hostile.example"
     numbers = [xxhash.xxh3_128_intdigest(host.encode()) for host in hosts]
     other = (int.from_bytes(digest) ^ numbers[0] ^ numbers[1]).to_bytes(16)
-    assert _in_scope(digest, hosts[0]) != _in_scope(other, hosts[1])
-    assert len({_in_scope(digest, host) for host in (*hosts, "")}) == 3
-    assert _in_scope(digest, "") == digest
+    records = [PageRecord(digest=digest, scope=host) for host in (*hosts, "")]
+    assert text_of(records[0]) != text_of(PageRecord(digest=other, scope=hosts[1]))
+    assert len(set(map(text_of, records))) == 3
+    assert text_of(records[2]) == digest
 
 
 def forged(fingerprint, words, count=150):
