@@ -12,7 +12,8 @@ from dedup.methods import METHODS
 from dedup.methods.simhash import SimHash
 from dedup.record import Stored
 from dedup.rule import Kind, Rule
-from dedup.stores import MemoryStore
+from dedup.scopes import OF_ITEM
+from dedup.stores import MemoryStore, finished
 
 KEY = "http://a/"
 
@@ -92,3 +93,21 @@ def test_of_many_items_of_a_page_only_those_that_may_be_near_are_compared():
     for number in range(1000, 1100):
         pages.replaced_by(record_of(article(number, 40), method))
     assert CountingSimHash.comparisons < 100
+
+
+def test_what_was_stored_of_another_item_is_no_version_of_this_one(monkeypatch):
+    red, blue, other = (f'{OF_ITEM}["{name}"]' for name in ("red", "blue", "other"))
+    scopes = [red, blue, ""]
+    records = [
+        record_of(text).under(KEY, scope) for text, scope in zip(TEXTS, scopes, strict=False)
+    ]
+
+    async def stored(key):
+        return [Stored(number, record) for number, record in enumerate(records)]
+
+    store = MemoryStore()
+    monkeypatch.setattr(store, "earlier", stored)
+    earlier = Earlier(Follower(SimHash(), Rule(), store), several_a_key=False)
+    assert finished(earlier.pages(KEY, red)).numbers == {0}
+    assert finished(earlier.pages(KEY, other)) is None
+    assert finished(earlier.pages(KEY, "host")).numbers == {0, 1, 2}

@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -306,3 +307,8 @@ def test_the_preferred_key_of_a_page_is_kept_and_leads_to_it(durable):
     store.note_preferred(second, "http://a/later")
     assert finished(store.preferred(second)) == "http://a/later"
     assert store.has_news
+
+
+def test_news_of_any_kind_are_told():
+    assert not News()
+    assert all(News(**{kind.name: {1: 2}}) for kind in fields(News))

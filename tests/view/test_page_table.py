@@ -296,3 +296,10 @@ def test_the_items_of_a_page_take_time_by_their_number(is_new):
         return process_time() - start
 
     assert is_linear(seconds)
+
+
+def test_of_pages_with_one_text_that_say_what_is_said_the_oldest_is_named():
+    detector, own = Detector(SimHash()), value(1)
+    for number, said in enumerate((own, own + value(2))):
+        assert detector.judge(page(number, said)).kind is Kind.NEW
+    assert detector.judge(page(2, own)).original == "http://a/0"
