@@ -97,6 +97,16 @@ def test_verdicts_that_drop_nothing_are_not_counted():
     assert crawl.result() == dropped_text(0, 0, 0, 0, 0, False)
 
 
+def test_where_the_disk_has_no_room_for_sequences_nothing_is_said_of_what_is_lost():
+    crawl = Crawl()
+    events = crawl.summary.events
+    events._database.execute("PRAGMA bulk.max_page_count = 20")  # as a disk of 80 kB
+    for number in range(200):
+        crawl.judge(near("a", 1), f"{number}", number)
+    assert crawl.result() is None
+    assert not events.has_sequences
+
+
 @pytest.mark.slow
 def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right(monkeypatch):
     """As in batches of feeds, which may be open for hours."""
