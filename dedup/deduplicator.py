@@ -99,8 +99,8 @@ class Deduplicator:
     def save(self, path: str | PathLike[str]) -> None:
         """Write all that is known to *path*, a ledger, in place of what is there.
 
-        Texts themselves are not in it. Raises LedgerError if it cannot be written, or if a crawl
-        uses it.
+        Texts themselves are not in it. Raises LedgerError or OSError if it cannot be written, as
+        while a crawl uses it.
         """
         self._write()
         finished(self._store.leave("finished", None))
