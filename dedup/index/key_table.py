@@ -78,7 +78,7 @@ class KeyTable:
         """Yield what `find` returns, about *size* positions at a time, those of a key together."""
         found = list(self._found(keys, most))
         parts = np.cumsum(_counts(found, len(keys))) // size
-        for part in sort_unique(parts.copy()).tolist():
+        for part in sort_unique(parts).tolist():  # in order already
             is_asked = parts == part
             yield _expand(of_run.of_keys(is_asked) for of_run in found)
 

@@ -88,14 +88,7 @@ class News:
     url_rules: dict[tuple[str, ...], UrlRule] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(
-            self.commits
-            or self.duplicates
-            or self.seen
-            or self.preferred
-            or self.leaves
-            or self.url_rules
-        )
+        return any(self._kinds)
 
     @property
     def _kinds(self) -> list[dict[Any, Any]]:
