@@ -3,7 +3,7 @@
     python benchmarks/release.py [--quick] [FOLDER_OR_ARCHIVE ...]
 
 Crawls that are killed, torn and starved of disk (crash.py), fleets of processes over each store,
-and the faults that are planted in them (fleet.py conformance), mutated pages, of which some are
+and the faults that are planted in them (fleet.py), mutated pages, of which some are
 those of the folders and archives that are named (fuzz.py), a crawl of many pages (load.py), and
 all tests with all that they can try (THOROUGH=1). The documentation has its figures from here.
 Exit code 1 if anything is wrong; with --quick each is as short as can be, to see that it works.
@@ -37,8 +37,8 @@ def proofs(quick: bool, paths: list[str]) -> list[str]:
     kills, few = ("3", "1") if quick else ("2000", "400")
     crash = f"crash.py --kills {kills} --faults {few} --jobs {os.cpu_count()}"
     rounds = "--kills 1 --stops 0" if quick else "--kills 200 --stops 50"
-    fleets = [f"fleet.py conformance {store} {rounds}" for store in STORES]
-    faults = [f"fleet.py conformance redis {rounds} --fault {fault}" for fault in FAULTS]
+    fleets = [f"fleet.py {store} {rounds}" for store in STORES]
+    faults = [f"fleet.py redis {rounds} --fault {fault}" for fault in FAULTS]
     fuzz = " ".join(["fuzz.py --pages", "50" if quick else "100000", *paths])
     load = f"load.py --pages {200 if quick else 50_000}"
     tests = "-m pytest -q" + (" tests/index/test_keys.py" if quick else "")

@@ -23,7 +23,6 @@ TINY = {
     "drops": [PAGES, "--items", "url", "text"],
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
-    "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
     "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dedup"],
     "load": ["--pages", "60"],
     "parity": [TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
@@ -32,10 +31,10 @@ TINY = {
 """Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""
 NO_BENCHMARKS = {
     "crash": "run by scrapy_plugin/test_crashes.py",
+    "fleet": "what it plays is played by stores/test_conformance.py, in short",
     "fuzz": "run by test_fuzz.py",
     "fingerprints": "the data of index.py",
     "peers": "the competitors of index.py",
-    "fleet_speed": "a part of fleet.py",
     "item_spider": "a spider of drops.py",
     "picture": "takes the picture of the documentation anew",
     "release": "runs the long ones",

@@ -53,7 +53,6 @@ NOT_RUN = {
     "docs/fleet.md: apt install redis": "installs software, as root",
     "docs/fleet.md: apt install postgresql": "installs software, as root",
     "docs/fleet.md: redis-server": "the server of this session has these options",
-    "docs/fleet.md: python benchmarks/fleet.py": "takes half an hour",
     'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
     'docs/recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",

@@ -1,6 +1,6 @@
 """What fleets of real processes have stored, over each log; and that the suite sees what is wrong.
 
-`benchmarks/fleet.py conformance` has the long form.
+`benchmarks/fleet.py` has the long form.
 """
 
 from dataclasses import replace
