@@ -36,8 +36,6 @@ NO_BENCHMARKS = {
     "fingerprints": "the data of index.py",
     "peers": "the competitors of index.py",
     "item_spider": "a spider of drops.py",
-    "picture": "takes the picture of the documentation anew",
-    "release": "runs the long ones",
 }
 
 
