@@ -191,7 +191,7 @@ class LostTextSample:
     def result(self) -> LostText:
         """Return the estimate for the pages so far."""
         values, weights = np.unique(_hashes(self._dropped), return_counts=True)
-        is_lost = ~np.isin(values, _hashes(self._kept))
+        is_lost = ~self._is_kept(values)
         total = float(weights.sum())
         if not total:
             return LostText(self._sequences, 0.0, 1.0 if self._sequences else 0.0)
@@ -226,10 +226,16 @@ class LostTextSample:
     def _lossy_drops(self) -> list[tuple[tuple[str, str, Sequences], int]]:
         """Return the drops that lose any of the sample, and how many, by what is kept now."""
         samples = b"".join([own.sample for _, _, own in self._drops])
-        is_lost = ~np.isin(_hashes(samples), _hashes(self._kept))
+        is_lost = ~self._is_kept(_hashes(samples))
         owners = np.repeat(np.arange(len(self._drops)), [own.sampled for _, _, own in self._drops])
         lost = np.bincount(owners[is_lost], minlength=len(self._drops)).tolist()
         return [pair for pair in zip(self._drops, lost, strict=True) if pair[1]]
+
+    def _is_kept(self, hashes: Any) -> Any:
+        """Return which of *hashes* any kept page has."""
+        kept = np.sort(_hashes(self._kept))  # np.isin takes ten times as long
+        places = kept.searchsorted(hashes)
+        return kept.take(places, mode="clip") == hashes if len(kept) else places > 0
 
     def _cut_to_sample(self, sequences: Sequences) -> Sequences:
         """Return what is in the sample, which has no more than that of *sequences* from now."""

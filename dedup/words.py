@@ -49,10 +49,8 @@ class Words:
 
         Where a token has fewer, the others are zero. *first*: up to 8, or up to the length of each.
         """
-        left = np.minimum(self.lengths[tokens] - first, BLOCK)
-        if first:
-            np.maximum(left, 0, out=left)
-        blocks: Array = self._blocks[self.starts[tokens] + first] & _FIRST_BYTES[left]
+        blocks: Array = self._blocks[self.starts[tokens] + first]
+        blocks &= _FIRST_BYTES.take(self.lengths[tokens] - first, mode="clip")
         return blocks
 
     def tokens(self, numbers: Any = slice(None)) -> list[bytes]:

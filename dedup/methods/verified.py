@@ -1,10 +1,10 @@
 """Candidates by MinHash bands, verified on a small sketch of shingles, numbers and length."""
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import Any
 
 import numpy as np
@@ -139,8 +139,8 @@ def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
     tokens = [token.decode() for token in words.tokens(places)]
     numbers = []
     for start, end in pairwise([0, *ends]):
-        counts = Counter(tokens[start:end])
-        numbers.append([f"{number}\x01{i}" for number in counts for i in range(counts[number])])
+        before: defaultdict[str, count[int]] = defaultdict(count)
+        numbers.append([f"{number}\x01{next(before[number])}" for number in tokens[start:end]])
     # Years and small numbers are in many texts.
     different = list(dict.fromkeys(chain.from_iterable(numbers)))
     hashes = hashing.feature_hashes(different) >> np.uint64(48)
