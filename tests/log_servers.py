@@ -3,6 +3,7 @@
 import asyncio
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
+from dedup.stores import LedgerError, StoreDownError
 from dedup.stores.log import LEASE, Log
 
 _namespaces = count()
@@ -20,6 +22,21 @@ def skip_without_server(reason: str) -> NoReturn:
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+async def refused(step: Awaitable[Any], told: str = ".") -> str:
+    """Expect that *step* fails for good, and return what is said."""
+    with pytest.raises(LedgerError, match=told) as raised:
+        await step
+    assert not isinstance(raised.value, StoreDownError)
+    return str(raised.value)
+
+
+async def down(step: Awaitable[Any], told: str = ".") -> StoreDownError:
+    """Expect that *step* fails for now, and return the error."""
+    with pytest.raises(StoreDownError, match=told) as raised:
+        await step
+    return raised.value
 
 
 class LogServer(ABC):
@@ -103,10 +120,6 @@ class Place:
         self.server = server
         self._prefix = f"log{next(_namespaces)}"
         self._logs: list[Log] = []
-
-    def fresh(self) -> "Place":
-        """Return another place on the server, as for another test."""
-        return Place(self.server)
 
     def log(self, lease: float = LEASE, namespace: str = "") -> Log:
         """Return another process's log."""

@@ -1,25 +1,6 @@
-"""Logs that the tests of one adapter open by URL, and what their steps fail with."""
+"""Logs that the tests of one adapter open by URL."""
 
-import pytest
 from test_log import Process
-
-from dedup.stores.base import StoreDownError
-from dedup.stores.ledger_file import LedgerError
-
-
-async def refused(step, told="."):
-    """Expect that *step* fails for good, and return what is said."""
-    with pytest.raises(LedgerError, match=told) as raised:
-        await step
-    assert not isinstance(raised.value, StoreDownError)
-    return str(raised.value)
-
-
-async def down(step, told="."):
-    """Expect that *step* fails for now, and return the error."""
-    with pytest.raises(StoreDownError, match=told) as raised:
-        await step
-    return raised.value
 
 
 class Logs:

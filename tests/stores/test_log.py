@@ -9,9 +9,8 @@ from secrets import token_bytes
 
 import pytest
 from cases import examples
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from ledgers import commits_of
+from log_servers import down, refused
 from memory_log import MemoryLog, Server
 from proxy import Proxy
 
@@ -19,14 +18,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
-from dedup.stores.ledger_file import LedgerError
-from dedup.stores.log import (
-    LEASE,
-    MOST_ENTRIES,
-    Found,
-    Joined,
-    Request,
-)
+from dedup.stores.log import LEASE, MOST_ENTRIES, Found, Joined, Request
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl", "é": [None, 1.5, {"a": True}]}
 ITEMS = (b"", b"a value!", b"a value!another!")
@@ -187,9 +179,7 @@ async def test_strangers_are_refused_and_change_nothing(place):
     contents, crawls = place.contents(), await process.log.crawls()
     other = {**IDENTITY, "method": "minhash"}
     for reset in (False, True):
-        with pytest.raises(LedgerError) as raised:
-            await joined(place, identity=other, reset=reset)
-        assert not isinstance(raised.value, StoreDownError)
+        await refused(joined(place, identity=other, reset=reset))
         assert (place.contents(), await process.log.crawls()) == (contents, crawls)
     assert await place.log().open() == Found(IDENTITY, True)
 
@@ -229,9 +219,7 @@ async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketch
     await place.server.pass_time(1.5 * SHORT)
     other = await joined(place, identity={"method": "minhash"}, reset=True)
     assert other.joined.is_reset
-    with pytest.raises(LedgerError, match="other settings") as raised:
-        await away.exchange([record(2)])
-    assert not isinstance(raised.value, StoreDownError)
+    await refused(away.exchange([record(2)]), "other settings")
     assert await events(other.log) == []
 
 
@@ -295,9 +283,7 @@ async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(p
     await process.log.exchange(now)
     contents = place.contents()
     for request in (late, now):
-        with pytest.raises(LedgerError) as raised:
-            await process.log.exchange(request)
-        assert not isinstance(raised.value, StoreDownError)
+        await refused(process.log.exchange(request))
     assert place.contents() == contents
     assert [event.record for event in await events(process.log)] == [record(1), record(3)]
     assert (await process.exchange(commits=[claim])).lost == []
@@ -523,25 +509,29 @@ async def test_a_step_that_is_cancelled_leaves_the_log_in_order(place):
     assert positions == list(range(1, len(positions) + 1))
 
 
+def all_steps(process, claim):
+    """All that a process with an open *claim* may want of its log."""
+    log, (number, serial) = process.log, claim
+    return [
+        process.exchange(commits=[claim]), process.join(), log.open(), log.pages([1]),
+        log.expire([(number, process.owner, serial)]), log.crawls(), log.entries(0),
+        collected(log.snapshot()), collected(log.duplicates()),
+        log.leave(process.owner, "finished", None, []),
+    ]  # fmt: skip
+
+
 @pytest.mark.slow
 async def test_a_server_that_is_out_of_reach_is_told_as_such_and_may_come_back(place):
-    down = place.server.down()
-    if down is None:
+    outage = place.server.down()
+    if outage is None:
         pytest.skip("it cannot be out of reach")
     process = await joined(place)
     [claim] = await process.claim(record(1))
-    late, log = place.log(), process.log
-    with down:
-        steps = [
-            process.exchange(commits=[claim]), log.entries(0), log.pages([1]), late.open(),
-            log.expire([(1, process.owner, 1)]), log.crawls(),
-            collected(log.snapshot()), collected(log.duplicates()),
-            log.leave(process.owner, "finished", None, []), process.join(), log.open(),
-        ]  # fmt: skip
-        for step in steps:
-            with pytest.raises(StoreDownError) as raised:
-                await step
-            told = f"{raised.value} {raised.value!r} {log.name}"
+    late = place.log()
+    with outage:
+        for step in (late.open(), *all_steps(process, claim)):
+            error = await down(step)
+            told = f"{error} {error!r} {process.log.name}"
             assert place.server.password is None or place.server.password not in told
     assert (await process.exchange(commits=[claim])).lost == []
     assert await late.open() == Found(IDENTITY, True)
@@ -562,8 +552,7 @@ async def test_an_answer_that_is_lost_says_nothing_of_the_step_which_is_done_onc
         await process.join()
         await process.exchange([record(1)])  # so that there is a connection, in full use
         way.is_cut = True
-        with pytest.raises(StoreDownError):
-            await process.exchange([record(2)])
+        await down(process.exchange([record(2)]))
         way.is_cut = False
         assert (await process.exchange([record(3)])).made == [3]
         assert [event.record for event in await events(process.log)] == list(map(record, (1, 2, 3)))
@@ -574,18 +563,11 @@ async def test_no_step_waits_longer_than_the_timeout(far):
     process = await joined(far)
     [claim] = await process.claim(record(1))
     async with Proxy(far.server.port) as way:
-        log = process.log = far.log_by(way.port, SHORT)
+        process.log = far.log_by(way.port, SHORT)
         way.is_open.clear()
-        steps = [
-            process.exchange(commits=[claim]), process.join(), log.open(), log.pages([1]),
-            log.expire([(claim[0], process.owner, claim[1])]), log.crawls(), log.entries(0),
-            collected(log.snapshot()), collected(log.duplicates()),
-            log.leave(process.owner, "finished", None, []),
-        ]  # fmt: skip
-        for step in steps:
-            with pytest.raises(StoreDownError, match="did not answer within"):
-                await asyncio.wait_for(step, 20)
-        await log.close()
+        for step in all_steps(process, claim):
+            await down(asyncio.wait_for(step, 20), "did not answer within")
+        await process.log.close()
 
 
 async def test_a_log_can_be_closed_twice_and_without_being_opened(place):
@@ -597,109 +579,66 @@ async def test_a_log_can_be_closed_twice_and_without_being_opened(place):
     assert await later.open() == Found(IDENTITY, True)
 
 
-OWNERS = [bytes([number]) * 8 for number in range(3)]
-PLACES = st.integers(0, 8)
-ACTIONS = st.lists(
-    st.tuples(
-        st.sampled_from(OWNERS), st.just("join"), st.booleans(), st.sampled_from("jk") | st.none()
-    )
-    | st.tuples(
-        st.sampled_from(OWNERS),
-        st.just("exchange"),
-        st.lists(  # claims to commit, with what, and what they replace
-            st.tuples(
-                PLACES,
-                st.none() | st.lists(st.sampled_from(ITEMS), max_size=3).map(tuple),
-                st.lists(PLACES, max_size=2),
-            ),
-            max_size=3,
-        ),
-        st.lists(PLACES, max_size=2),  # to release
-        st.integers(0, 3),  # new ones
-        st.dictionaries(PLACES, st.sampled_from(["a", "b"]), max_size=1),
-        PLACES,  # what is seen
-    )
-    | st.tuples(st.sampled_from(OWNERS), st.just("expire"), st.lists(PLACES, max_size=3))
-    | st.tuples(
-        st.sampled_from(OWNERS), st.just("leave"), st.sampled_from(["finished", "shutdown"])
-    ),
-    min_size=5,
-    max_size=25,
-)  # fmt: skip
+async def play(log, chooser):
+    """Do what comes to mind, as often with claims of others as with one's own.
+
+    Returns what was answered, and what is there at last, but for the times.
+    """
+    await log.open()
+    processes = [Process(log, bytes([number]) * 8) for number in range(3)]
+    unknown = 99, processes[0].owner, 99
+    claims, stored, told = [unknown] * 9, [], []
+
+    def some(things, most=3):
+        return tuple(chooser.choices(things, k=chooser.randrange(most + 1))) if things else ()
+
+    async def join(process):
+        joined = await process.join(reset=chooser.random() < 0.5, job=chooser.choice(["j", None]))
+        told.append(joined)
+        if joined.is_reset:
+            claims[:], stored[:] = [unknown] * 9, []
+
+    async def leave(process):
+        await log.leave(process.owner, chooser.choice(["finished", "shutdown"]), None, [])
+
+    async def expire(process):
+        await log.expire(some(claims))
+
+    async def exchange(process):
+        seen = chooser.randrange(9)
+        request = process.request(
+            [record(seen)] * chooser.randrange(4),
+            seen,
+            [
+                (serial, Committed(number, chooser.choice([None, some(ITEMS)]), some(stored)))
+                for number, _, serial in some(claims)
+            ],
+            releases=[(number, serial) for number, _, serial in some(claims, 2)],
+            preferred={number: chooser.choice("ab") for number in some(stored, 1)},
+        )
+        answer = await log.exchange(request)
+        told.append((without_times(answer.entries), answer.made, answer.lost))
+        stored.extend(e.number for serial, e in request.commits if serial not in answer.lost)
+        for number, (serial, _) in zip(answer.made, request.claims, strict=True):
+            claims[:] = [(number, process.owner, serial), *claims[:-1]]
+
+    await processes[0].join()
+    for _ in range(25):
+        step = chooser.choice([join, leave, expire, *[exchange] * 3])
+        await step(chooser.choice(processes))
+    rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
+    entries, snapshot = await all_entries(log), await snapshot_of(log)
+    assert snapshot[-1:] == entries[-1:]
+    assert without_runs(counting(snapshot)) == without_runs(counting(entries))
+    return told, sorted(rows, key=str), without_times(entries)
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=examples(60), deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
-@given(actions=ACTIONS)
-def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
-    async def play(log):
-        """What was answered, and what is there at last, but for the times."""
-        await log.open()
-        processes = {owner: Process(log, owner) for owner in OWNERS}
-        await processes[OWNERS[0]].join()
-        claims, stored, told = [(99, OWNERS[0], 99)] * 9, [], []
-        await processes[OWNERS[0]].join()
-        for owner, action, *how in actions:
-            process = processes[owner]
-            if action == "join":
-                reset, job = how
-                joined = await process.join(reset=reset, job=job)
-                told.append(joined)
-                if joined.is_reset:
-                    claims, stored = [(99, OWNERS[0], 99)] * 9, []
-            elif action == "leave":
-                await log.leave(owner, how[0], None, [])
-            elif action == "expire":
-                await log.expire([claims[place] for place in how[0]])
-            else:
-                commits, releases, new, preferred, seen = how
-                own = [(number, serial) for number, _, serial in claims]
-                request = process.request(
-                    [record(seen)] * new,
-                    commits=[
-                        (
-                            own[place][1],
-                            Committed(
-                                own[place][0],
-                                items,
-                                tuple(stored[old] for old in replaced if old < len(stored)),
-                            ),
-                        )
-                        for place, items, replaced in commits
-                    ],
-                    releases=[own[place] for place in releases],
-                    preferred={
-                        stored[place]: key
-                        for place, key in preferred.items()
-                        if place < len(stored)
-                    },
-                    seen=seen,
-                )
-                answer = await log.exchange(request)
-                told.append((without_times(answer.entries), answer.made, answer.lost))
-                stored += [
-                    event.number for serial, event in request.commits if serial not in answer.lost
-                ]
-                for number, (serial, _) in zip(answer.made, request.claims, strict=True):
-                    claims = [(number, owner, serial), *claims[:-1]]
-        rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
-        entries = await all_entries(log)
-        snapshot = await snapshot_of(log)
-        assert snapshot[-1:] == entries[-1:]
-        assert without_runs(counting(snapshot)) == without_runs(counting(entries))
-        return told, sorted(rows, key=str), without_times(entries)
-
-    async def check():
-        fresh = place.fresh()
-        try:
-            assert await play(fresh.log()) == await play(MemoryLog(Server()))
-        finally:
-            await fresh.aclose()
-
-    asyncio.run(check())
+async def test_whatever_is_done_it_answers_as_the_log_in_memory(place):
+    for seed in range(examples(60)):
+        expected = await play(MemoryLog(Server()), random.Random(seed))
+        found = await play(place.log(namespace=f"seed{seed}"), random.Random(seed))
+        assert found == expected, seed
 
 
 def without_runs(found):

@@ -9,7 +9,8 @@ import time
 import traceback
 
 import pytest
-from open_logs import Logs, down, refused
+from log_servers import down, refused
+from open_logs import Logs
 from postgres_server import PASSWORD, PostgresServer, shared_server
 from redis_server import free_port
 from test_log import IDENTITY, Process, all_entries, events, record

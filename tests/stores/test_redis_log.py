@@ -8,7 +8,8 @@ import subprocess
 import traceback
 
 import pytest
-from open_logs import Logs, down, refused
+from log_servers import down, refused
+from open_logs import Logs
 from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, collected, events, record
 
