@@ -14,10 +14,11 @@ class Logs:
         self._logs.append(self._log(url, **how))
         return self._logs[-1]
 
-    async def joined(self, url, **how):
-        process = Process(self(url, **how))
+    async def joined(self, url, *, kind=Process, join=None, **how):
+        """Have a process take part; *join* says how, the others what its log is."""
+        process = kind(self(url, **how))
         await process.log.open()
-        await process.join()
+        await process.join(**join or {})
         return process
 
     async def aclose(self):

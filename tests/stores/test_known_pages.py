@@ -1,5 +1,7 @@
 """What is read of a log from its start, piece by piece, and what is found then by URL."""
 
+from cases import each
+
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Released, Stored
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.known_pages import KnownPages
@@ -18,34 +20,34 @@ def replacing(number, *replaces):
     return Committed(number, None, replaces)
 
 
-def read(*pieces, stored_since=0.0):
-    """What is told of the *pieces* of a log: the numbers of pages, and of replaced ones."""
-    known, first, told = KnownPages(2, 0, stored_since), 1, []
+@each(
+    ("stored_since", "pieces", "told", "open_claims"),
+    [
+        (
+            0.0,
+            [
+                [claimed(), Committed(1), claimed(), claimed()],  # 3 and 4 are open
+                [Released(4), claimed(), replacing(6, 1), claimed(), Committed(8)],
+                [replacing(3, 6), Committed(99), Released(98)],
+            ],
+            [([1], []), ([6, 8], [1]), ([3], [6])],
+            [],
+        ),
+        # Of a page that is replaced at once, nothing is told.
+        (0.0, [[claimed(), Committed(1), claimed(), claimed(), replacing(3, 1)]], [([3], [])], [4]),
+        (100.5, [[claimed(), Committed(1)]], [], []),
+        (99.5, [[claimed(), Committed(1)]], [([1], [])], []),
+    ],
+)
+def test_pages_are_told_once_they_are_stored_and_replaced_ones_with_those_in_their_place(
+    stored_since, pieces, told, open_claims
+):
+    known, first, found = KnownPages(2, 0, stored_since), 1, []
     for events in pieces:
         if batch := known.read(entries(first, *events)):
-            told.append(([page.number for page in batch.pages], batch.replaced))
+            found.append(([page.number for page in batch.pages], batch.replaced))
         first += len(events)
-    return known, told
-
-
-def test_pages_are_told_when_they_are_stored_and_replaced_ones_with_those_in_their_place():
-    known, told = read(
-        [claimed(), Committed(1), claimed(), claimed()],  # 3 and 4 are open
-        [Released(4), claimed(), replacing(6, 1), claimed(), Committed(8)],
-        [replacing(3, 6), Committed(99), Released(98)],
-    )
-    assert told == [([1], []), ([6, 8], [1]), ([3], [6])]
-    assert known.open == {}
-
-
-def test_of_a_page_that_is_replaced_at_once_nothing_is_told():
-    known, told = read([claimed(), Committed(1), claimed(), claimed(), replacing(3, 1)])
-    assert (told, list(known.open)) == ([([3], [])], [4])
-
-
-def test_what_was_stored_too_long_ago_is_not_there():
-    assert read([claimed(), Committed(1)], stored_since=100.5)[1] == []
-    assert read([claimed(), Committed(1)], stored_since=99.5)[1] == [([1], [])]
+    assert (found, list(known.open)) == (told, open_claims)
 
 
 async def test_a_page_whose_url_has_the_same_hash_is_not_the_one_of_the_url():
