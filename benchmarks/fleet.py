@@ -13,6 +13,7 @@ import argparse
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
 
@@ -20,14 +21,9 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 sys.path[:0] = map(str, [ROOT, TESTS, TESTS / "stores", TESTS / "scrapy_plugin"])
 
-from conformance import PLANS, SERVERS, Result, play  # noqa: E402
+from conformance import COUNTED, PLANS, SERVERS, Result, play  # noqa: E402
 from planted_faults import FAULTS  # noqa: E402
 from pytest import skip  # noqa: E402, PT013
-
-COUNTS = (
-    "rounds", "pages", "stored", "duplicates", "unchanged", "changed",
-    "kills", "stops", "crashes", "shrinks", "claims_lost", "waits_over",
-)  # fmt: skip
 
 
 def main() -> int:
@@ -58,8 +54,8 @@ def rounds(server, folder: Path, arguments: argparse.Namespace) -> dict[str, Res
     """Play all plans in turn, until there were enough kills and stops."""
     results: dict[str, Result] = {}
     for seed, name in zip(count(1000 * arguments.seed), cycle(PLANS), strict=False):
-        kills = sum(result.kills for result in results.values())
-        stops = sum(result.stops for result in results.values())
+        kills = sum(result.counts["kills"] for result in results.values())
+        stops = sum(result.counts["stops"] for result in results.values())
         is_enough = kills >= arguments.kills and stops >= arguments.stops
         if is_enough and name == next(iter(PLANS)):
             break
@@ -67,8 +63,8 @@ def rounds(server, folder: Path, arguments: argparse.Namespace) -> dict[str, Res
         if (plan.crashes and not server.can_crash) or (plan.shrinks and not server.can_shrink):
             continue
         begun = time.monotonic()
-        result = play(plan.with_fault(arguments.fault), server, folder / str(seed), seed)
-        what = f"{result.kills} kills, {result.stops} stops"
+        result = play(replace(plan, fault=arguments.fault), server, folder / str(seed), seed)
+        what = f"{result.counts['kills']} kills, {result.counts['stops']} stops"
         outcome = f"{result.violations or 'as it must be'}, {time.monotonic() - begun:.0f} s"
         print(f"round {seed}, {name}: {what}: {outcome}", flush=True)
         for example in result.examples:
@@ -89,8 +85,8 @@ def table(results: dict[str, Result]) -> str:
     def row(title: str, figures: list[int]) -> None:
         lines.append(f"| {title} | " + " | ".join(f"{figure:,}" for figure in figures) + " |")
 
-    for name in COUNTS:
-        row(name.replace("_", " "), [getattr(column, name) for column in columns.values()])
+    for name in COUNTED:
+        row(name, [column.counts[name] for column in columns.values()])
     for key in sorted(everything.excused):
         row(f"both stored: {key}", [column.excused[key] for column in columns.values()])
     for key in sorted(everything.violations):

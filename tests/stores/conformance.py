@@ -16,15 +16,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from itertools import combinations
+from dataclasses import dataclass, field, fields
+from heapq import heappop, heappush
+from itertools import combinations, count
 from math import inf
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import crawling_process
-from crawling_process import MODULES, Order, Page, Weather, log_of, mark, read_notes
+import pytest
+from crawling_process import MODULES, Order, Page, Plan, Weather, log_of, mark, read_notes
 from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
@@ -37,79 +39,32 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _NEAR = 3
 _STEP = 0.01
 _SLACK = 2.0
+_serials = count()
 
 
 def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
-    path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     _CONTEXT.set_forkserver_preload(["conformance", *MODULES])
-    # It has imported all when its first child runs.
-    first = _CONTEXT.Process(target=int)
-    first.start()
-    first.join()
-    if path is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        # It has imported all when its first child runs.
+        first = _CONTEXT.Process(target=int)
+        first.start()
+        first.join()
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A round: how many processes crawl how many families for how many seconds.
-
-    *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
-    are in a second. *revisits*: the share of pages that come to a second fleet, every other one
-    changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
-    as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
-    messages. *fault* is the name of a planted one.
-    """
-
-    processes: int = 8
-    families: int = 100
-    seconds: float = 6.0
-    lease: float = 1.5
-    timeout: float = 8.0
-    kills: float = 0.0
-    stops: float = 0.0
-    crashes: float = 0.0
-    shrinks: float = 0.0
-    revisits: float = 0.0
-    keeping: int = 1
-    weather: Weather = field(default_factory=Weather)
-    fault: str | None = None
-
-    @property
-    def limit(self) -> float:
-        """When all have to be done, in seconds."""
-        return 2 * self.seconds + 120
-
-    def with_fault(self, fault: str | None) -> "Plan":
-        """Return the plan with another planted fault."""
-        return replace(self, fault=fault)
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether nobody dies or is stopped, so that nobody has to wait for long."""
-        return not (self.kills or self.stops or self.crashes or self.shrinks)
+COUNTED = (
+    "rounds", "pages", "stored", "duplicates", "unchanged", "changed", "kills", "stops", "crashes",
+    "shrinks", "claims lost", "waits over",
+)  # fmt: skip
 
 
 @dataclass
 class Result:
     """What came of rounds: what was done to them, what must not be, and what cannot be helped."""
 
-    rounds: int = 0
-    pages: int = 0
-    stored: int = 0
-    duplicates: int = 0
-    unchanged: int = 0
-    changed: int = 0
-    kills: int = 0
-    stops: int = 0
-    crashes: int = 0
-    shrinks: int = 0
-    claims_lost: int = 0
-    waits_over: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """Of `COUNTED`."""
     excused: Counter[str] = field(default_factory=Counter)
     """Pairs of near pages that were both stored, by why."""
     violations: Counter[str] = field(default_factory=Counter)
@@ -213,13 +168,12 @@ class Round:
         self._pages = families(plan, self._chooser)
         self._running: dict[int, BaseProcess] = {}
         self._starts = [0] * len(self._pages)
-        self._start_at: dict[int, float] = {}
-        self._continue_at: dict[int, float] = {}
+        self._dead: set[int] = set()
+        self._stopped: set[int] = set()
         self._killed: set[tuple[str, int]] = set()
         self._restores: list[tuple[float, float]] = []
-        self._restore_at = 0.0
-        self._due: dict[Callable[[], None], float] = {}
-        self._result = Result(rounds=1, pages=sum(map(len, self._pages)))
+        self._agenda: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._result = Result(Counter(rounds=1, pages=sum(map(len, self._pages))))
 
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
@@ -242,17 +196,32 @@ class Round:
 
     def _crawl(self, fleet: range) -> None:
         """Have the processes of a *fleet* crawl, disturbed as planned, until all are done."""
-        self._begun = time.time() + 0.3
-        self._due.clear()
+        plan, self._begun = self._plan, time.time() + 0.3
         for number in fleet:
             self._start(number)
-        while self._running or self._start_at:
-            if time.time() > self._begun + self._plan.limit:
+        self._agenda = sorted(one for one in self._agenda if one[2] != self._disturb)
+        for disturb, rate in {
+            self._kill: plan.kills,
+            self._stop: plan.stops,
+            self._crash: plan.crashes if self._server.can_crash else 0.0,
+            self._shrink: plan.shrinks if self._server.can_shrink else 0.0,
+        }.items():
+            if rate:
+                self._later(self._chooser.expovariate(rate), self._disturb, disturb, rate)
+        while self._running or self._dead:
+            if time.time() > self._begun + plan.limit:
                 self._result.violate("hangs", [self._name(n) for n in self._running])
                 break
-            self._look_after_all()
-            self._disturb()
+            self._look_for_ends()
+            while self._agenda and self._agenda[0][0] < time.time():
+                *_, step, arguments = heappop(self._agenda)
+                step(*arguments)
             time.sleep(_STEP)
+
+    def _later(self, seconds: float, step: Callable[..., None], *arguments: Any) -> None:
+        """Have a *step* be done in so many seconds, which are not counted before the crawl."""
+        at = max(self._begun, time.time()) + seconds
+        heappush(self._agenda, (at, next(_serials), step, arguments))
 
     def _file(self, number: int) -> Path:
         return self._folder / self._name(number)
@@ -267,19 +236,16 @@ class Round:
         }
 
     def _start(self, number: int) -> None:
-        plan = self._plan
-        order = Order(
-            self._name(number), self._starts[number], self._url, self._file(number),
-            self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
-            number % plan.processes < plan.keeping, plan.weather, plan.fault,
-        )  # fmt: skip
+        keeps = number % self._plan.processes < self._plan.keeping
+        order = Order(self._name(number), self._starts[number], self._url, self._file(number),
+                      self._pages[number], self._begun, self._seed, keeps, self._plan)  # fmt: skip
         process = _CONTEXT.Process(target=crawling_process.run, args=[order], daemon=True)
         process.start()
         self._running[number] = process
         self._starts[number] += 1
+        self._dead.discard(number)
 
-    def _look_after_all(self) -> None:
-        now = time.time()
+    def _look_for_ends(self) -> None:
         for number, process in list(self._running.items()):
             if process.exitcode is None:
                 continue
@@ -287,42 +253,16 @@ class Round:
             del self._running[number]
             if process.exitcode > 0:
                 self._result.violate("crashes", self._name(number), process.exitcode)
-        is_restored = 0 < self._restore_at < now
-        # A stopped one may have the lock of a file, without which that cannot be put back.
-        for number in [n for n, at in self._continue_at.items() if at < now or is_restored]:
-            del self._continue_at[number]
-            if number in self._running:
-                os.kill(self._running[number].pid or 0, signal.SIGCONT)
-        for number in [n for n, at in self._start_at.items() if at < now]:
-            del self._start_at[number]
-            self._start(number)
-        if is_restored:
-            self._server.restore()
-            self._restores[-1] = self._restores[-1][0], time.time()
-            self._restore_at = 0.0
-            self._result.shrinks += 1
 
-    def _disturb(self) -> None:
-        """Do what is due of what is planned."""
-        plan, now = self._plan, time.time()
-        rates = {
-            self._kill: plan.kills,
-            self._stop: plan.stops,
-            self._crash: plan.crashes if self._server.can_crash else 0.0,
-            self._shrink: plan.shrinks if self._server.can_shrink else 0.0,
-        }
-        if now > self._begun + 2 * plan.seconds:
-            return
-        for disturb, rate in rates.items():
-            due = self._due.get(disturb, self._begun)
-            if rate and due < now:
-                if disturb in self._due:
-                    disturb()
-                self._due[disturb] = max(due, now - 1) + self._chooser.expovariate(rate)
+    def _disturb(self, disturb: Callable[[], None], rate: float) -> None:
+        """Disturb so many times a second, while there are pages to crawl."""
+        if time.time() < self._begun + 2 * self._plan.seconds:
+            disturb()
+            self._later(self._chooser.expovariate(rate), self._disturb, disturb, rate)
 
     def _any_running(self) -> int | None:
         """Any process that runs; mostly one that already crawls."""
-        able = [number for number in self._running if number not in self._continue_at]
+        able = [number for number in self._running if number not in self._stopped]
         if self._chooser.random() < 0.9:
             able = [
                 number
@@ -339,27 +279,42 @@ class Round:
         process.kill()
         process.join()
         if process.exitcode == -signal.SIGKILL:
-            self._result.kills += 1
+            self._result.counts["kills"] += 1
             self._killed.add((self._name(number), self._starts[number] - 1))
-            self._start_at[number] = time.time() + self._chooser.random() * 0.4
+            self._dead.add(number)
+            self._later(self._chooser.random() * 0.4, self._start, number)
 
     def _stop(self) -> None:
         number = self._any_running()
         if number is not None:
             os.kill(self._running[number].pid or 0, signal.SIGSTOP)
-            self._result.stops += 1
+            self._result.counts["stops"] += 1
+            self._stopped.add(number)
             seconds = self._plan.lease * (1.2 + 1.5 * self._chooser.random())
-            self._continue_at[number] = time.time() + seconds
+            self._later(seconds, self._continue, number)
+
+    def _continue(self, number: int) -> None:
+        if number in self._stopped and number in self._running:
+            os.kill(self._running[number].pid or 0, signal.SIGCONT)
+        self._stopped.discard(number)
 
     def _crash(self) -> None:
         self._server.crash(self._chooser.random())
-        self._result.crashes += 1
+        self._result.counts["crashes"] += 1
 
     def _shrink(self) -> None:
-        if not self._restore_at:
+        if not self._restores or self._restores[-1][1] < inf:
             self._restores.append((time.time(), inf))
             self._server.backup()
-            self._restore_at = time.time() + 0.2 + self._chooser.random()
+            self._later(0.2 + self._chooser.random(), self._restore)
+
+    def _restore(self) -> None:
+        # A stopped one may have the lock of a file, without which that cannot be put back.
+        for number in list(self._stopped):
+            self._continue(number)
+        self._server.restore()
+        self._restores[-1] = self._restores[-1][0], time.time()
+        self._result.counts["shrinks"] += 1
 
     async def _compare_log(self) -> dict[int, str]:
         """Judge whether the log has what was acknowledged, and nothing that is not stored.
@@ -420,13 +375,13 @@ class _Judge:
             self._by_key.setdefault(stored.page.key, []).append(stored)
 
     def judge(self) -> None:
-        self._result.stored += len(self._stored)
+        self._result.counts["stored"] += len(self._stored)
         for stored in self._by_family.values():
             for earlier, later in combinations(stored, 2):
                 if _are_near(earlier.page, later.page):
                     self._judge_pair(earlier, later)
         for stored in self._stored:
-            self._result.changed += stored.kind == Kind.CHANGED
+            self._result.counts["changed"] += stored.kind == Kind.CHANGED
             is_of_the_dead = (stored.process, stored.start) in self._killed
             is_forgotten = stored.published == inf and not self._restores
             if is_forgotten and stored.reason != "unresolved" and not is_of_the_dead:
@@ -477,9 +432,9 @@ class _Judge:
         done, result = set(), self._result
         for at, start, kind, key, *more in notes:
             if kind == "duplicate":
-                result.duplicates += 1
+                result.counts["duplicates"] += 1
                 done.add(key)
-                result.unchanged += more[1] == Kind.UNCHANGED
+                result.counts["unchanged"] += more[1] == Kind.UNCHANGED
                 originals = self._by_key.get(self._key(more[0]), [])
                 if self._restores:  # numbers may name other pages for a moment
                     originals = self._by_family.get(pages[key].family, [])
@@ -491,13 +446,13 @@ class _Judge:
             elif kind in ("stored", "failed"):
                 done.add(key)
             elif kind == "lost":
-                result.claims_lost += 1
+                result.counts["claims lost"] += 1
                 # PostgreSQL writes claims asynchronously: a crash forgets the last ones.
                 may_forget = self._restores or self._plan.crashes
                 if more[0] < self._plan.lease * 0.95 and not may_forget:
                     result.violate("claims lost within the lease", name, start, key, *more)
             elif kind == "waited":
-                result.waits_over += 1
+                result.counts["waits over"] += 1
                 if self._plan.is_calm:
                     result.violate("waits for nobody", name, start, key, *more)
                 if more[0] > self._plan.timeout + self._longest_stop + _SLACK:

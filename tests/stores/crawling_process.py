@@ -8,10 +8,12 @@ import asyncio
 import json
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from memory_log import publish
@@ -64,11 +66,47 @@ class Weather:
 
 
 @dataclass(frozen=True)
+class Plan:
+    """A round: how many processes crawl how many families for how many seconds.
+
+    *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
+    are in a second. *revisits*: the share of pages that come to a second fleet, every other one
+    changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
+    as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
+    messages. *fault* is the name of a planted one.
+    """
+
+    processes: int = 8
+    families: int = 100
+    seconds: float = 6.0
+    lease: float = 1.5
+    timeout: float = 8.0
+    kills: float = 0.0
+    stops: float = 0.0
+    crashes: float = 0.0
+    shrinks: float = 0.0
+    revisits: float = 0.0
+    keeping: int = 1
+    weather: Weather = field(default_factory=Weather)
+    fault: str | None = None
+
+    @property
+    def limit(self) -> float:
+        """When all have to be done, in seconds."""
+        return 2 * self.seconds + 120
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nobody dies or is stopped, so that nobody has to wait for long."""
+        return not (self.kills or self.stops or self.crashes or self.shrinks)
+
+
+@dataclass(frozen=True)
 class Order:
     """What a process is told: who it is, where, and what to crawl.
 
     *begun*: when the round was, in seconds since 1970. *keeps*: a page that cannot be checked is
-    kept; else it waits. *fault*: the name of a planted one.
+    kept; else it waits.
     """
 
     name: str
@@ -77,13 +115,9 @@ class Order:
     file: Path
     pages: list[Page]
     begun: float
-    seconds: float
     seed: int
-    lease: float
-    timeout: float
     keeps: bool
-    weather: Weather
-    fault: str | None = None
+    plan: Plan
 
 
 def log_of(url: str, lease: float) -> Log:
@@ -122,11 +156,10 @@ def read_notes(file: Path) -> list[list]:
     return notes
 
 
-class WatchedLog(Log):
+class WatchedLog:
     """A log whose messages get lost and come late, and which notes what was acknowledged."""
 
     def __init__(self, log: Log, notes: Notes, weather: Weather, chooser: random.Random) -> None:
-        super().__init__(log.name, lease=log.lease)
         self._log = log
         self._notes = notes
         self._weather = weather
@@ -168,8 +201,10 @@ class WatchedLog(Log):
         except Exception as error:
             self._notes.write("late", repr(error))
 
-    async def open(self):
-        return await self._call(self._log.open)
+    def __getattr__(self, name: str) -> Any:
+        """What the log has; what it does, as if by a network."""
+        value = getattr(self._log, name)
+        return partial(self._call, value) if iscoroutinefunction(value) else value
 
     async def join(self, *who, reset):
         begun = time.monotonic()
@@ -210,12 +245,6 @@ class WatchedLog(Log):
             self._released.add(number)
             self._notes.write("lost", self._keys[serial], self.since_renewal)
 
-    async def expire(self, claims):
-        return await self._call(self._log.expire, claims)
-
-    async def leave(self, owner, reason, report, texts):
-        await self._call(self._log.leave, owner, reason, report, texts)
-
     async def close(self):
         for task in self._late:
             task.cancel()
@@ -234,15 +263,12 @@ class WatchedLog(Log):
         self._notice(entries)
         return entries
 
-    async def pages(self, numbers):
-        return await self._call(self._log.pages, numbers)
-
 
 class Process:
     """What runs in a process: it crawls its pages, and keeps in step with the others."""
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        self._order, self._plan = order, order.plan
         self._chooser = random.Random(f"{order.seed} {order.name} {order.start}")
         self._done = _keys_of_pages_that_are_done(read_notes(order.file))
         self._notes = Notes(order)
@@ -266,8 +292,8 @@ class Process:
 
     async def _take_part(self) -> None:
         while True:
-            log = log_of(self._order.url, self._order.lease)
-            self._log = WatchedLog(log, self._notes, self._order.weather, self._chooser)
+            log = log_of(self._order.url, self._plan.lease)
+            self._log = WatchedLog(log, self._notes, self._plan.weather, self._chooser)
             self._store = SharedStore(self._log, IDENTITY)
             self._detector = Detector(SimHash(), store=self._store, count=self._count)
             try:
@@ -323,9 +349,9 @@ class Process:
             if verdict:
                 return verdict, claim
             begun = time.monotonic()
-            await self._wait(claim, self._order.timeout - waited)
+            await self._wait(claim, self._plan.timeout - waited)
             waited += time.monotonic() - begun
-            if waited >= self._order.timeout:
+            if waited >= self._plan.timeout:
                 self._notes.write("waited", page.key, waited)
                 return self._detector.skipped("unresolved"), None
 
@@ -344,7 +370,7 @@ class Process:
         next_expiry = 0.0
         while True:
             await asyncio.sleep(_STEP * (0.5 + self._chooser.random()))
-            is_due = self._log.since_renewal > self._order.lease / 4
+            is_due = self._log.since_renewal > self._plan.lease / 4
             has_news = self._store.has_news or self._detector.follower.late_claims
             if has_news or self._waiting or is_due:
                 await self._publish()
@@ -353,7 +379,7 @@ class Process:
                     await self._detector.follower.expire()
                 except StoreDownError:
                     continue
-                next_expiry = time.monotonic() + self._order.lease / 4
+                next_expiry = time.monotonic() + self._plan.lease / 4
 
     async def _publish(self) -> None:
         try:
@@ -373,13 +399,13 @@ def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:
 
 def run(order: Order) -> None:
     """Do what *order* says; for `multiprocessing`."""
-    if order.fault:
+    if order.plan.fault:
         import planted_faults
 
-        planted_faults.FAULTS[order.fault]()
+        planted_faults.FAULTS[order.plan.fault]()
 
     async def run_in_time() -> None:
-        async with asyncio.timeout(order.seconds):
+        async with asyncio.timeout(order.plan.limit):
             await Process(order).run()
 
     asyncio.run(run_in_time())
