@@ -47,8 +47,8 @@ class Crawl:
     def settings(self, *, whole: bool = False) -> dict[str, Any]:
         """Return the settings; *whole*: of a crawl without a job, of all pages."""
         feeds = {
-            str(self.feeds / FEEDS[name][0]): FEEDS[name][1] | self.scenario.feed_options
-            for name in self.scenario.feeds
+            str(self.feeds / file): {**options, "item_filter": "oracle.crawls.Accepted"}
+            for file, options in map(FEEDS.__getitem__, self.scenario.feeds)
         }
         settings = {"FEEDS": feeds, "DEDUP_INDEX": str(self.ledger), **self.scenario.settings}
         for name in ("DEDUP_DUPLICATES", "DEDUP_REPORT"):
@@ -75,7 +75,7 @@ class Crawl:
         return crawls.start(
             crawls.Order(
                 url=self.server.url, settings=settings, notes=self.notes,
-                folder=self.folder, chain=self.scenario.chain, **options,
+                folder=self.folder, **options,
             )
         )  # fmt: skip
 
@@ -198,7 +198,7 @@ class Crawl:
         for feed, stored in after.items():
             if again := sorted(key for key in named if stored[key] > before[feed][key] > 0):
                 found["stored again though known"].append(f"{feed}: {len(again)}: {again[:4]}")
-        if self.scenario.has_duplicates:
+        if "DEDUP_DUPLICATES" in self.scenario.settings:
             given = {path for _, path in self.server.given[already:]}
             self.check_duplicates(found, after, given)
         return counts
@@ -218,7 +218,7 @@ class Crawl:
         if missing := sorted(expected - set().union(*stored.values()) - set(dropped)):
             found["dropped, not in DEDUP_DUPLICATES"].append(f"{len(missing)}: {missing[:4]}")
         empty = sorted(str(key) for key, row in dropped.items() if not row.get("body"))
-        if self.scenario.expects_fields and empty:
+        if "DEDUP_FIELDS" in self.scenario.settings and empty:
             found["fields are empty in DEDUP_DUPLICATES"].append(
                 f"{len(empty)} of {len(dropped)}: {empty[:4]}"
             )

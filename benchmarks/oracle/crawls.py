@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -19,10 +18,22 @@ from scrapy import Field, Item, Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import DropItem
 
+from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.scrapy_plugin import limits
 from oracle.faults import Fault, Planted
 
 _TEMPORARY = "temporary"
+_PRELOADED = [
+    "oracle.crawls",
+    "dedup.scrapy_plugin.middleware",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.engine",
+    "scrapy.pqueues",
+    "scrapy.squeues",
+    "aiohttp",
+]
+"""What each crawl needs is imported once: its processes are forked from one that has it."""
+own_trafilatura()  # which is slow, too
 
 
 @dataclass(frozen=True)
@@ -36,11 +47,7 @@ class Order:
     """Where planted faults tell of themselves."""
     folder: Path
     """Where the process is; in its folder ``temporary`` are temporary files."""
-    chain: str = "cb_kwargs"
-    """How an item gets to the next page: in ``cb_kwargs``, in ``meta``, or ``inline``."""
     fault: Fault | None = None
-    largest_file: int | None = None
-    """Bytes; a file cannot grow beyond."""
 
 
 def start(order: Order) -> ForkServerProcess:
@@ -50,7 +57,7 @@ def start(order: Order) -> ForkServerProcess:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     # SQLite asks once, when it is imported, and then goes by the folder that a process is in.
     os.environ["SQLITE_TMPDIR"] = _TEMPORARY
-    context.set_forkserver_preload(["oracle.preloaded"])
+    context.set_forkserver_preload(_PRELOADED)
     process = context.Process(target=crawl, args=(order,))
     process.start()
     return process
@@ -64,14 +71,11 @@ def crawl(order: Order) -> None:
     os.chdir(order.folder)
     os.environ["TMPDIR"] = str(order.folder / _TEMPORARY)
     tempfile.tempdir = None
-    if order.largest_file:
-        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        resource.setrlimit(resource.RLIMIT_FSIZE, (order.largest_file, hard))
     Planted(order.fault, order.notes).plant()
     limits.PAGE_TIMEOUT, limits.WAIT_TIMEOUT = 2.0, 10.0  # for less waiting
-    limits.CHECKPOINT_INTERVAL = order.settings.get("CHECKPOINT_INTERVAL", 1.0)
+    limits.CHECKPOINT_INTERVAL = order.settings["CHECKPOINT_INTERVAL"]
     process = AsyncCrawlerProcess({"ADDONS": {"dedup.scrapy_plugin.Addon": 500}, **order.settings})
-    process.crawl(Everything, url=order.url, chain=order.chain)
+    process.crawl(Everything, url=order.url)
     process.start()
     sys.exit(int(process.bootstrap_failed))
 
@@ -109,7 +113,7 @@ class Everything(Spider):
     """Follows all links, and yields an item of each article; does what the pages ask for."""
 
     name = "everything"
-    url = chain = ""
+    url = ""
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.url, dont_filter=True)
@@ -147,13 +151,14 @@ class Everything(Spider):
             raise TroubleError(trouble)
 
     async def follow(self, url: str, item: Any) -> AsyncIterator[Any]:
-        """Complete *item* on the page at *url*."""
-        if self.chain == "inline":
+        """Complete *item* on the page at *url*, to which it gets in one of three ways."""
+        chain = self.settings["CHAIN"]
+        if chain == "inline":
             assert self.crawler.engine
             response = await self.crawler.engine.download_async(Request(url))
             async for output in self.parse(response, item):
                 yield output
-        elif self.chain == "meta":
+        elif chain == "meta":
             yield Request(url, meta={"item": item})
         else:
             yield Request(url, cb_kwargs={"item": item})

@@ -12,8 +12,7 @@ from oracle import disks
 from oracle.crawling import Crawl, Violations, children, nap, send, send_to
 from oracle.faults import Fault
 
-_TOO_LARGE = "File too large"
-# About as many as a crawl makes.
+# About as many as a crawl makes; of a compressed feed, there are few writes.
 _MOST_CALLS = {"write": 36, "replace": 2, "sql": 30, "commit": 8, "committed": 8}
 
 
@@ -68,9 +67,8 @@ class Disturber:
         does, call = self.rng.choice(does), self.rng.choice(calls)
         under = self.crawl.feeds if call == "write" else self.crawl.folder
         if call == "write" and self.rng.random() < 0.4:
-            has_another = self.crawl.scenario.has_duplicates
-            under = self.crawl.folder / ("duplicates" if has_another else "")
-        nth = self.rng.randint(1, _MOST_CALLS[call])
+            under = self.crawl.folder / self.crawl.scenario.settings.get("DEDUP_DUPLICATES", "")
+        nth = self.rng.randint(1, self.rng.choice((3, 10, _MOST_CALLS[call])))
         fault = Fault(call, nth, does, self.rng.choice(times), str(under))
         code = self._ended(self.crawl.start(fault=fault))
         if does in ("kill", "tear"):
@@ -85,15 +83,6 @@ class Disturber:
             nap(self.rng, 0.05)
         self._ended(process)
         return sent
-
-    def stop(self) -> bool:
-        """The crawler stands still for a moment."""
-        process = self._began()
-        stopped = send(process, signal.SIGSTOP)
-        nap(self.rng, 0.5)
-        send(process, signal.SIGCONT)
-        self._ended(process, after="the crawler stood still")
-        return stopped
 
     def stop_workers(self) -> bool:
         """Workers stand still for longer than the time limit of a page, or not that long."""
@@ -140,13 +129,6 @@ class Disturber:
         self._ended(process, after="" if costs_items else f"the disk of {folder.name} was full")
         disks.free(folder)
         return was_alive
-
-    def limit_files(self) -> bool:
-        """No file can grow beyond a limit, as with a full disk for everything at once."""
-        largest = max([path.stat().st_size for path in self.crawl.paths()], default=0)
-        told = self.crawl.log_text().count(_TOO_LARGE)
-        self._ended(self.crawl.start(largest_file=largest + self.rng.randint(1000, 60000)))
-        return self.crawl.log_text().count(_TOO_LARGE) > told
 
     def second(self) -> bool:
         """A second process wants the ledger; the first one stands still, or is then killed."""
@@ -196,37 +178,41 @@ class Disturber:
 @dataclass(frozen=True)
 class Disturbance:
     play: Callable[[Disturber], bool]
+    weight: int = 1
     is_kill: bool = False
     needs_disks: bool = False
-    needs_workers: bool = False
+    needs_setting: str = ""
+
+
+def _kill(play: Callable[[Disturber], bool], weight: int) -> Disturbance:
+    return Disturbance(play, weight, is_kill=True)
+
+
+def _full(disk: str, weight: int = 1, setting: str = "") -> Disturbance:
+    return Disturbance(
+        lambda one: one.filled(getattr(one.crawl, disk)), weight,
+        needs_disks=True, needs_setting=setting,
+    )  # fmt: skip
 
 
 _CALLS = ("write", "write", "replace", "sql", "commit")
 DISTURBANCES: dict[str, Disturbance] = {
-    "kill": Disturbance(Disturber.kill, is_kill=True),
-    "kill at the end": Disturbance(Disturber.kill_late, is_kill=True),
-    "kill at a call": Disturbance(
-        lambda one: one.planted(["kill"], [*_CALLS, "committed"], [1]), is_kill=True
-    ),
-    "tear": Disturbance(lambda one: one.planted(["tear"], ["write"], [1]), is_kill=True),
-    "ledger removed": Disturbance(Disturber.remove_ledger, is_kill=True),
+    "kill": _kill(Disturber.kill, 10),
+    "kill at the end": _kill(Disturber.kill_late, 4),
+    "kill at a call": _kill(lambda one: one.planted(["kill"], [*_CALLS, "committed"], [1]), 8),
+    "tear": _kill(lambda one: one.planted(["tear"], ["write"], [1]), 8),
+    "ledger removed": _kill(Disturber.remove_ledger, 1),
     "error of a call": Disturbance(
-        lambda one: one.planted(["ENOSPC", "EIO"], ["write", *_CALLS], [1, 1, 3, 30])
+        lambda one: one.planted(["ENOSPC", "EIO"], ["write", *_CALLS], [1, 1, 3, 30]), 2
     ),
     "SIGTERM": Disturbance(lambda one: one.signalled(signal.SIGTERM)),
     "Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT)),
     "two Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT, signal.SIGINT)),
-    "stopped crawler": Disturbance(Disturber.stop),
-    "stopped workers": Disturbance(Disturber.stop_workers, needs_workers=True),
-    "killed workers": Disturbance(Disturber.kill_workers, needs_workers=True),
-    "full feed disk": Disturbance(lambda one: one.filled(one.crawl.feeds), needs_disks=True),
-    "full ledger disk": Disturbance(lambda one: one.filled(one.crawl.disk), needs_disks=True),
-    "full temporary disk": Disturbance(
-        lambda one: one.filled(one.crawl.temporary), needs_disks=True
-    ),
-    "limit of files": Disturbance(Disturber.limit_files),
+    "stopped workers": Disturbance(Disturber.stop_workers, needs_setting="DEDUP_WORKERS"),
+    "killed workers": Disturbance(Disturber.kill_workers, needs_setting="DEDUP_WORKERS"),
+    "full feed disk": _full("feeds", 2),
+    "full ledger disk": _full("disk"),
+    "full temporary disk": _full("temporary", 12, "DEDUP_REPORT"),
     "second process": Disturbance(Disturber.second),
     "dry run": Disturbance(Disturber.dry_run),
 }
-# Most are kills; some disturbances are for scenarios that name them.
-WEIGHTS = {"kill": 10, "kill at a call": 8, "tear": 6, "kill at the end": 4, "dry run": 0}

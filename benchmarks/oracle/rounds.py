@@ -9,11 +9,11 @@ from pathlib import Path
 from random import Random
 
 from oracle.crawling import Violations, prepared
-from oracle.disturbances import DISTURBANCES, WEIGHTS, Disturber
-from oracle.scenarios import SCENARIOS, Drawn, Scenario
+from oracle.disturbances import DISTURBANCES, Disturber
+from oracle.scenarios import Scenario, drawn
 from oracle.site import served
 
-MOST_DISTURBANCES, FEWEST_CONTENTS, MOST_CONTENTS = 5, 20, 36
+MOST_DISTURBANCES = 5
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Round:
     scenario: str
     number: int
     seed: int
-    feeds: list[str] = field(default_factory=list)
+    feeds: list[str]
     disturbances: list[str] = field(default_factory=list)
     """Those that came in time."""
     missed: list[str] = field(default_factory=list)
@@ -41,16 +41,15 @@ class Round:
         return len(self.disturbances) - self.kills
 
     @property
-    def command(self) -> str:
+    def options(self) -> str:
         """What repeats the round alone."""
-        only = f"--only {self.scenario} --seed {self.seed} --round {self.number}"
-        return f"python benchmarks/crash.py {only}"
+        return f"--only {self.scenario} --seed {self.seed} --first {self.number} --rounds 1"
 
 
 def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
     """Play round *number* of a scenario; if something is wrong, copy its files to *keep*."""
     rng = Random(f"{seed} {name} {number}")
-    scenario = SCENARIOS[name](Drawn(rng, rng.randint(FEWEST_CONTENTS, MOST_CONTENTS)))
+    scenario = drawn(name, rng)
     result = Round(name, number, seed, scenario.feeds)
     begin = time.monotonic()
     with (
@@ -59,7 +58,7 @@ def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
         prepared(scenario, server, Path(folder)) as crawl,
     ):
         for _ in range(rng.randint(2, MOST_DISTURBANCES)):
-            disturbance = draw(rng, scenario, crawl.has_disks)
+            disturbance = drawn_disturbance(rng, scenario, crawl.has_disks)
             disturber = Disturber(crawl, Random(rng.random()), result.violations)
             came = DISTURBANCES[disturbance].play(disturber)
             (result.disturbances if came else result.missed).append(disturbance)
@@ -71,12 +70,12 @@ def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
     return result
 
 
-def draw(rng: Random, scenario: Scenario, has_disks: bool) -> str:
+def drawn_disturbance(rng: Random, scenario: Scenario, has_disks: bool) -> str:
     """Return a disturbance that the scenario can have."""
     weights = {
-        name: WEIGHTS.get(name, 1) + 3 * scenario.disturbances.count(name)
+        name: one.weight
         for name, one in DISTURBANCES.items()
         if (has_disks or not one.needs_disks)
-        and (scenario.settings["DEDUP_WORKERS"] or not one.needs_workers)
+        and (not one.needs_setting or scenario.settings.get(one.needs_setting))
     }
     return rng.choices(list(weights), list(weights.values()))[0]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import zip_longest
 from random import Random, uniform
 from string import ascii_letters
 from threading import Condition, Thread
@@ -19,11 +18,6 @@ REVIEWS = (
     "There are no reviews of this product yet, so be the first who writes one and tells other "
     'customers what they ask for: "Does it hold what it promises, and for how long?" Reviews, once '
     "sent, are read by our staff before they appear below, which takes up to three working days."
-)
-SHIPPING = (
-    "We ship on the day of the order if it comes before noon, and on the next working day if not; "
-    "returns are free within thirty days, and the money is back on the account within a week. "
-    "Large parcels are brought by a carrier, who calls the day before to agree on the hour."
 )
 TROUBLES = (
     "callback-first", "callback-item", "callback-midway", "callback-last", "pipeline", "export",
@@ -167,7 +161,8 @@ def plain(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterat
 
 def bulky(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Each content is on one or two pages, with as much text as reports keep of a page."""
-    for unit in (f"unit{number}" for number in range(count)):
+    more = 70  # so many texts do not fit into the memory that SQLite uses
+    for unit in (f"unit{number}" for number in range(count + more)):
         chooser = Random(unit)
         words = ("".join(chooser.choices(ascii_letters, k=7)) for _ in range(5000))
         text = paragraphs([unit, *words])
@@ -211,21 +206,14 @@ def items(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterat
 
 def chains(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Products whose items are complete after a page of reviews that is equal everywhere."""
-    is_long = rng.random() < 0.5
     for unit in (f"unit{number}" for number in range(count)):
         copies = copies_of(unit)
         for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
-            path = f"/product/{unit}/{copy}"
-            texts = {path: copies[copy], f"{path}/reviews": [REVIEWS]}
-            texts |= {f"{path}/shipping": [SHIPPING]} if is_long else {}
-            for page, following in zip_longest(texts, list(texts)[1:], fillvalue=""):
-                site.pages[page] = html(
-                    [(unit, texts[page])],
-                    following=following,
-                    trouble="" if following else trouble,
-                )
-            site.troubled |= texts.keys() if trouble else set()
-            site.expect(path, unit, "\n".join("\n".join(text) for text in texts.values()), *texts)
+            path, reviews = f"/product/{unit}/{copy}", f"/product/{unit}/{copy}/reviews"
+            site.pages[path] = html([(unit, copies[copy])], following=reviews)
+            site.pages[reviews] = html([(unit, [REVIEWS])], trouble=trouble)
+            site.troubled |= {path, reviews} if trouble else set()
+            site.expect(path, unit, "\n".join([*copies[copy], REVIEWS]), path, reviews)
             yield path
 
 
