@@ -1,63 +1,75 @@
 """Crawl labelled sites with the shipped spider, and judge what was dropped.
 
-    python benchmarks/drops.py SITE... [--method simhash verified] [--evidence on off]
-        [--items text fields cells]
+    python benchmarks/drops.py SITE... [--method simhash verified] [--evidence on off] [--orders N]
 
 SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv (the labels). A drop is
 right if the own texts of both pages are equal or the pair is labelled dup; another record if
 they are labelled so but have other titles of their own; grey if the label says so, else wrong. It
 is lost if it is wrong and no stored page is dup, grey or part of it. Pages and listings are counted
-together; redirects and empty pages are not. --items: the spider of item_spider.py, whose items say
-more than their pages' URLs.
+together; redirects and empty pages are not.
+
+With --orders, nothing is crawled: the detector of a crawl judges all pages of docs.jsonl, in the
+order of their URLs and in N random ones.
 """
 
 import argparse
 import csv
 import json
 import os
+import random
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
+
+from dedup.detector import Detector
+from dedup.evidence import NORMAL
+from dedup.extraction import EXTRACTORS
+from dedup.methods import METHODS
+from dedup.page import Page, PageReader
+from dedup.records.base import decode_html
+from dedup.rule import Rule
 
 KINDS = ("right", "record", "grey", "wrong", "lost")
-ITEMS = ("text", "fields", "cells")  # of item_spider.py
+Outcome = tuple[list[str], list[tuple[str, str]]]
+"""The URLs that were stored, and the dropped ones with those that they repeat."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
     parser.add_argument("--method", nargs="+", default=["simhash"])
-    parser.add_argument("--evidence", nargs="+", default=["on"])
-    parser.add_argument("--items", nargs="+", default=["url"], choices=("url", *ITEMS))
+    parser.add_argument("--evidence", nargs="+", default=["on"], choices=("on", "off"))
+    parser.add_argument("--orders", type=int, help="judge without a crawl, in so many orders")
     arguments = parser.parse_args()
-    for method, evidence, items in product(arguments.method, arguments.evidence, arguments.items):
+    runs = {"crawl": crawl}
+    if arguments.orders is not None:
+        orders = range(arguments.orders + 1)
+        runs = {f"order {order}": partial(judge_in_order, order=order) for order in orders}
+    for method, evidence, run in product(arguments.method, arguments.evidence, runs):
         total: Counter[str] = Counter()
         for site in arguments.sites:
-            counts = judge(site, *crawl(site, method, evidence, items))
-            show(method, evidence, items, site.name, counts)
+            counts = judge(site, *runs[run](site, method, evidence))
+            show(run, method, evidence, site.name, counts)
             total += counts
-        show(method, evidence, items, "all", total)
+        show(run, method, evidence, "all", total)
 
 
-def show(method: str, evidence: str, items: str, name: str, counts: Counter[str]) -> None:
+def show(run: str, method: str, evidence: str, name: str, counts: Counter[str]) -> None:
     figures = "  ".join(f"{kind} {counts[kind]:,}" for kind in ("drops", *KINDS))
-    print(f"{method:10} {evidence:7} {items:7} {name:12} {figures}", flush=True)
+    print(f"{run:8} {method:10} {evidence:7} {name:12} {figures}", flush=True)
 
 
-def crawl(
-    site: Path, method: str, evidence: str, items: str
-) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the URLs that were stored, and the dropped ones with those that they repeat."""
+def crawl(site: Path, method: str, evidence: str) -> Outcome:
     with TemporaryDirectory() as name, serve(Silent, directory=site / "www") as root:
         stored, dropped = Path(name) / "stored.jsonl", Path(name) / "dropped.jsonl"
         seeds = ",".join(root + seed for seed in (site / "seeds.txt").read_text().split())
@@ -66,18 +78,47 @@ def crawl(
             "DEDUP_REPORT": "", "LOG_LEVEL": "ERROR",
         }  # fmt: skip
         options = [part for pair in settings.items() for part in ("-s", "{}={}".format(*pair))]
-        spider = ["site"]
-        if items != "url":
-            options += ["-s", "SPIDER_MODULES=item_spider", "-s", "DEDUP_FIELDS={}"]
-            spider = ["items", "-a", f"items={items}"]
-        command = [sys.executable, "-m", "scrapy", "crawl", *spider, "-a", f"url={seeds}"]
-        command += [*options, "-O", str(stored)]
-        here = Path(__file__).parent
-        environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
-        subprocess.run(command, check=True, cwd=here.parent, env=environment)
+        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={seeds}"]
+        root_folder = Path(__file__).parents[1]
+        subprocess.run(
+            [*command, *options, "-O", stored], check=True, cwd=root_folder,
+            env={**os.environ, "PYTHONPATH": str(root_folder)},
+        )  # fmt: skip
         kept = [item["url"] for item in read_lines(stored)]
-        lines = read_lines(dropped) if dropped.exists() else []
-        return kept, [(line["url"], line["original"]) for line in lines]
+        drops = read_lines(dropped) if dropped.exists() else []
+        return kept, [(line["url"], line["original"]) for line in drops]
+
+
+def judge_in_order(site: Path, method: str, evidence: str, order: int) -> Outcome:
+    """Judge the pages in the order of their URLs, or in a random one."""
+    pages = list(pages_of(site, method).items())
+    if order:
+        random.Random(order).shuffle(pages)
+    detector = Detector(METHODS[method](), Rule(demands=NORMAL if evidence == "on" else None))
+    stored, dropped = [], []
+    for url, page in pages:
+        verdict = detector.judge(page.under(url))
+        if verdict.is_duplicate:
+            dropped.append((url, str(verdict.original)))
+        else:
+            stored.append(url)
+    return stored, dropped
+
+
+@cache
+def pages_of(site: Path, method: str) -> dict[str, Page]:
+    """Return the pages of a site by URL, in the order of these."""
+    reader = PageReader(extract, METHODS[method]())
+    root = f"http://{site.name}.example/"
+    return {
+        urljoin(root, document["url"]): reader.read_html(
+            decode_html((site / document["html"]).read_bytes())
+        )
+        for document in sorted(read_lines(site / "docs.jsonl"), key=lambda one: one["url"])
+    }
+
+
+extract = cache(EXTRACTORS["trafilatura"])
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -86,7 +127,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def judge(site: Path, stored: list[str], drops: list[tuple[str, str]]) -> Counter[str]:
     """Return how many drops there are of each kind."""
-    documents = {document["url"]: document for document in read_documents(site)}
+    documents = {document["url"]: document for document in read_lines(site / "docs.jsonl")}
     labels = read_labels(site)
     near: defaultdict[str, set[str]] = defaultdict(set)
     for pair, label in labels.items():
@@ -141,11 +182,6 @@ def serve(handler: type[SimpleHTTPRequestHandler], **options: Any) -> Iterator[s
     finally:
         server.shutdown()
         server.server_close()
-
-
-def read_documents(site: Path) -> Iterator[dict[str, Any]]:
-    with (site / "docs.jsonl").open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def read_labels(site: Path) -> dict[frozenset[str], str]:
