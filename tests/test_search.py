@@ -1,82 +1,196 @@
-"""Indexes that many stored sketches were put into, against the same sketches one by one."""
+"""What every index has to do, whatever the method of its sketches."""
 
 import random
 from collections import deque
 from functools import cache
-from itertools import islice
 
 import numpy as np
 import pytest
-from cases import examples, sampled
-from hypothesis import given, settings
+from cases import examples, mixed, sampled
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
-from dedup.arrays import Packed
+from dedup.arrays import Packed, lengths_of
 from dedup.index import Match
 from dedup.methods import METHODS, FingerprintMethod
-from dedup.methods.simhash import RandomProjection, SimHash
+from dedup.methods.simhash import SimHash
 from dedup.methods.verified import Verified
 from dedup.search import index_for
 from dedup.text import Document
 
+SHAPES = [
+    (64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (33, 5), (50, 4), (65, 3), (100, 4),
+    (128, 5), (384, 12), (384, 29),
+]  # fmt: skip
 METHODS_TO_LOAD = {
-    **{name: kind() for name, kind in METHODS.items()},
-    "33 bits": SimHash(bits=33),
-    "72 bits": RandomProjection(2, bits=72),
+    **{n: kind() for n, kind in METHODS.items() if not issubclass(kind, FingerprintMethod)},
+    **{f"{bits} bits, {most} differ": SimHash(most, bits=bits) for bits, most in SHAPES},
+}
+# How the blocks of fingerprints are chosen: by their cost; tables at any cost, without and with
+# probes.
+CHOICES = {
+    "cheapest": {},
+    "tables": {"_SCANNED": 1.0},
+    "probes": {"_SCANNED": 1.0, "_TABLE": 1e6, "_PROBED_TABLE": 0.0, "_PROBE": 0.0},
 }
 
 
 @cache
 def sketches_of(name):
-    """Sketches of pages that are alike to some degree, each stored some time."""
+    """Different sketches that are alike to some degree."""
+    method, chooser = METHODS_TO_LOAD[name], random.Random(5)
+    if isinstance(method, FingerprintMethod):
+        # Few centres: most are within or just beyond the distance.
+        centres = [0, (1 << method.bits) - 1, chooser.getrandbits(method.bits)]
+        flips = (0, 1, method.max_distance, method.max_distance + 1)
+        return [
+            centre ^ sum(1 << bit for bit in chooser.sample(range(method.bits), count))
+            for centre in centres
+            for count in [*flips] * 9
+        ]
     texts = [article(number) for number in range(12)]
     texts += [replaced(article(n), count) for n in range(12) for count in (1, 4, 12, 30)]
     texts += [edited(ENGLISH + " 12 34 56"), ENGLISH, CHINESE, ENGLISH + CHINESE]
     texts += ["short", "a few words and no more", "No. 5. No. 6. No. 7!"]
-    method = METHODS_TO_LOAD[name]
     texts = [text.replace(". ", ". There is ") for text in texts]  # with spots
     sketches = [method.sketch(Document.from_main_text(text)) for text in texts]
     return [sketch for sketch in sketches if sketch is not None]
 
 
-def load(index, method, sketches, pages, sizes):
-    """Put them in by pieces of *sizes*, and the rest at once."""
-    left = iter(list(zip(sketches, pages, strict=True)))
-    for size in [*sizes, len(sketches)]:
-        if piece := list(islice(left, size)):
-            data = Packed()
-            data.extend([method.to_bytes(sketch) for sketch, _ in piece])
-            index.add_many(data, [page for _, page in piece])
+class AnyOrder(RuleBasedStateMachine):
+    """Sketches come alone and together, are discarded and asked for; a scan of all is the oracle.
 
+    *numbers* of sketches are from 0 on, again and again.
+    """
 
-def answers(index, method, asked):
-    """All that an index says, of each sketch."""
-    beyond = index.nearest_beyond(asked, 2 * method.max_distance + 1)
-    found = [(index.query(sketch), index.query_all(sketch)) for sketch in asked]
-    return len(index), found, list(beyond)
+    name = "simhash"
+    numbers = st.integers(0, 99)
+
+    def __init__(self):
+        super().__init__()
+        self.method = METHODS_TO_LOAD[self.name]
+        self.is_of_fingerprints = isinstance(self.method, FingerprintMethod)
+        self.index = index_for(self.method)
+        self.stored = {}
+
+    def sketch(self, number):
+        known = sketches_of(self.name)
+        return known[number % len(known)]
+
+    def several(self, numbers):
+        """The sketches in one of the forms in which an index takes many."""
+        sketches = list(map(self.sketch, numbers))
+        if self.is_of_fingerprints and len(numbers) % 2:
+            return sketches
+        data = list(map(self.method.to_bytes, sketches))
+        return Packed.of(b"".join(data), lengths_of(data))
+
+    def are_equal(self, one, other):
+        return self.method.to_bytes(one) == self.method.to_bytes(other)
+
+    def keys(self, sketch):
+        # All fingerprints are compared: those within the threshold share a block.
+        return {0} if self.is_of_fingerprints else set(self.method.keys(sketch))
+
+    def matches(self, sketch, within=None):
+        """All matches, or what is beyond them *within* a distance: the nearest first."""
+        limit, keys = self.method.max_distance, self.keys(sketch)
+        found = [
+            Match(page, self.method.distance(sketch, other))
+            for page, other in self.stored.items()
+            if keys & self.keys(other)
+        ]
+        if within is None:
+            return sorted(match for match in found if match.distance <= limit)
+        return sorted(match for match in found if limit < match.distance <= within)
+
+    @rule(number=numbers)
+    def add(self, number):
+        page = self.index.add(self.sketch(number))
+        assert page not in self.stored
+        self.stored[page] = self.sketch(number)
+
+    @rule(number=numbers, page=st.integers(0, 2**32 - 1000))
+    def add_a_page_of_ones_own(self, number, page):
+        if page not in self.stored:
+            assert self.index.add(self.sketch(number), page) == page
+            self.stored[page] = self.sketch(number)
+
+    @rule(numbers=st.lists(numbers, max_size=30))
+    def add_several(self, numbers):
+        pages = self.index.add_many(self.several(numbers)).tolist()
+        self.stored.update(zip(pages, map(self.sketch, numbers), strict=True))
+
+    @precondition(lambda self: self.stored)
+    @rule(seed=st.integers(0, 999), count=st.integers(1, 20))
+    def discard(self, seed, count):
+        pages = sorted(self.stored)
+        for page in random.Random(seed).sample(pages, min(count, len(pages))):
+            sketch = self.stored.pop(page)
+            other = next(one for one in sketches_of(self.name) if not self.are_equal(one, sketch))
+            assert not self.index.discard(other, page)
+            assert self.index.discard(sketch, page)
+            assert not self.index.discard(sketch, page)
+
+    @rule(number=numbers)
+    def query(self, number):
+        sketch, asked = self.sketch(number), []
+        matches = self.matches(sketch)
+        assert self.index.query_all(sketch) == matches
+        assert self.index.query(sketch) == (matches[0] if matches else None)
+        found = self.index.query(sketch, lambda page: asked.append(page) or page % 2)
+        assert found == next((match for match in matches if match.page % 2), None)
+        # Each match was asked about once, the nearest first, until one counted.
+        assert asked == [match.page for match in matches][: len(asked)]
+        assert (asked[-1:] == [found.page]) if found else len(asked) == len(matches)
+
+    @rule(numbers=st.lists(numbers, max_size=9))
+    def compare_many(self, numbers):
+        found = [
+            row
+            for block in self.index.compare_many(self.several(numbers))
+            for row in zip(*(column.tolist() for column in block), strict=True)
+        ]
+        assert sorted(row for row in found if row[2] <= self.method.max_distance) == sorted(
+            (place, match.page, match.distance)
+            for place, number in enumerate(numbers)
+            for match in self.matches(self.sketch(number))
+        )
+
+    @rule(number=numbers, within=st.floats(0, 1))
+    def nearest_beyond(self, number, within):
+        sketch = self.sketch(number)
+        within *= 2 * self.method.max_distance + 1
+        matches = self.matches(sketch, within)
+        assert list(self.index.nearest_beyond([sketch], within)) == (matches[:1] or [None])
+        odd = [match for match in matches if match.page % 2]
+        found = self.index.nearest_beyond([sketch], within, lambda page: page % 2)
+        assert list(found) == (odd[:1] or [None])
+
+    @invariant()
+    def nothing_is_lost(self):
+        assert len(self.index) == len(self.stored)
+
+    def teardown(self):
+        found = {m.page for s in sketches_of(self.name) for m in self.index.query_all(s)}
+        assert found == {page for page, sketch in self.stored.items() if self.matches(sketch)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(3), deadline=None)
-@given(
-    sizes=st.lists(st.integers(0, 40), max_size=6),
-    later=st.integers(0, 20),
-    chooser=st.randoms(use_true_random=False),
+@pytest.mark.parametrize(
+    ("name", "choice", "few"), mixed([*METHODS_TO_LOAD], [*CHOICES], [0, 1 << 11])
 )
-def test_what_is_loaded_is_found_as_what_was_added(name, sizes, later, chooser):
-    method, known = METHODS_TO_LOAD[name], sketches_of(name)
-    sketches = chooser.choices(known, k=chooser.randrange(100))
-    pages = sorted(chooser.sample(range(1000), len(sketches)))
-    stop = max(0, len(sketches) - later)
-    added, loaded = index_for(method), index_for(method)
-    load(loaded, method, sketches[:stop], pages[:stop], sizes)
-    for sketch, page in zip(sketches[:stop], pages[:stop], strict=True):
-        added.add(sketch, page)
-    for sketch in sketches[stop:]:  # a crawl goes on, and numbers are counted on
-        assert loaded.add(sketch) == added.add(sketch)
-    assert answers(loaded, method, known) == answers(added, method, known)
+def test_any_order_of_operations_agrees_with_a_scan(name, choice, few, monkeypatch):
+    for constant, cost in CHOICES[choice].items():
+        monkeypatch.setattr(f"dedup.index.sorted_table.{constant}", cost)
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 8)
+    monkeypatch.setattr("dedup.index.hamming._MOST_IN_BATCH", few)
+    monkeypatch.setattr("dedup.index.keys._MOST_GAPS", few and 5)
+    machine = type("Machine", (AnyOrder,), {"name": name}).TestCase
+    machine.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
+    machine("runTest").runTest()
 
 
 @pytest.mark.slow
@@ -101,73 +215,13 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     assert loaded.nbytes <= added.nbytes * 1.02
 
 
-def matches_by_a_scan(method, stored, sketch):
-    """All matches among *stored*, page -> sketch: the nearest first, ties to the lowest page."""
-    matches = [Match(page, method.distance(sketch, other)) for page, other in stored.items()]
-    keys = set(keys_of(method, sketch))
-    return sorted(
-        match
-        for match in matches
-        if match.distance <= method.max_distance and keys & keys_of(method, stored[match.page])
-    )
-
-
-def keys_of(method, sketch):
-    # All fingerprints are compared: those within the threshold share a block.
-    return {0} if isinstance(method, FingerprintMethod) else set(method.keys(sketch))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(5), deadline=None)
-@given(
-    limit=st.sampled_from([20, 10**6]),
-    most_gaps=st.sampled_from([0, 5]),
-    share=st.sampled_from([0.2, 0.9]),
-    chooser=st.randoms(use_true_random=False),
-)
-def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser):
-    """Added, queried and discarded by turns, under numbers in no order, as a scan of all finds."""
-    method, known = METHODS_TO_LOAD[name], sketches_of(name)
-    stored, unused = {}, chooser.sample(range(2**32 - 1), 120)
-    counted = set(chooser.sample(unused, int(share * len(unused))))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.hamming._SHORTEST_TAIL", limit)
-        patch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
-        patch.setattr("dedup.index.keys._MOST_GAPS", most_gaps)
-        index = index_for(method)
-        for _ in range(100):
-            step, sketch = chooser.random(), chooser.choice(known)
-            if step < 0.4 and unused:
-                page = unused.pop()
-                index.add(sketch, page)
-                stored[page] = sketch
-            elif step < 0.7 and stored:
-                page = chooser.choice(sorted(stored))
-                assert index.discard(stored.pop(page), page)
-            matches = matches_by_a_scan(method, stored, sketch)
-            asked = []
-            found = index.query(sketch, lambda page: asked.append(page) or page in counted)  # noqa: B023
-            assert found == next((m for m in matches if m.page in counted), None)
-            # Each match was asked about once, the nearest first, until one counted.
-            assert asked == [m.page for m in matches][: len(asked)]
-            assert (asked[-1:] == [found.page]) if found else len(asked) == len(matches)
-            assert index.query_all(sketch) == matches
-        assert len(index) == len(stored)
-        within = 2 * method.max_distance + 1
-        beyond = list(index.nearest_beyond(known, within, counted.__contains__))
-        for page in stored.keys() - counted:
-            assert index.discard(stored[page], page)
-        assert list(index.nearest_beyond(known, within)) == beyond
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "few"),
-    [("simhash", 30), ("72 bits", 30)]
+    [("64 bits, 3 differ", 30), ("65 bits, 3 differ", 30)]
     + [
         (name, 1 << 10)
-        for name in sampled(METHODS_TO_LOAD, "simhash", "exact", "verified", "minhash")
+        for name in sampled(METHODS_TO_LOAD, "64 bits, 3 differ", "exact", "verified", "minhash")
     ],
 )
 def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):

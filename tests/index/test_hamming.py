@@ -1,4 +1,4 @@
-"""The index over fingerprints, beside a loop over everything."""
+"""The index over fingerprints; what every index has to do is in test_search."""
 
 import random
 import re
@@ -7,24 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from cases import each, examples, mixed
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from cases import each
+from test_search import CHOICES
 
 from dedup.index import HammingIndex, Match
 from dedup.index.sorted_table import SortedTable, best_blocks
-
-SHAPES = [
-    (64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (33, 5), (50, 4), (65, 3), (100, 4),
-    (128, 5), (384, 12), (384, 29),
-]  # fmt: skip
-# How the blocks are chosen: by their cost; tables at any cost, without and with probes.
-CHOICES = {
-    "cheapest": {},
-    "tables": {"_SCANNED": 1.0},
-    "probes": {"_SCANNED": 1.0, "_TABLE": 1e6, "_PROBED_TABLE": 0.0, "_PROBE": 0.0},
-}
 
 
 @pytest.fixture(params=CHOICES)
@@ -63,98 +50,6 @@ def joined(index, fingerprints):
 def random_fingerprints(count, bits=64, seed=0):
     chooser = random.Random(seed)
     return [chooser.getrandbits(bits) for _ in range(count)]
-
-
-class AnyOrder(RuleBasedStateMachine):
-    """Adds, discards and queries in any order; a dictionary is the oracle."""
-
-    bits, max_distance = 64, 3
-
-    def __init__(self):
-        super().__init__()
-        self.index = HammingIndex(self.bits, self.max_distance)
-        # Few values, close to one another: most are within or just beyond the distance.
-        self.centres = [0, (1 << self.bits) - 1, random.Random(5).getrandbits(self.bits)]
-        self.stored = {}
-
-    def some(self, seed):
-        chooser = random.Random(seed)
-        flips = chooser.choice([0, 1, self.max_distance, self.max_distance + 1])
-        return flipped(chooser.choice(self.centres), chooser.sample(range(self.bits), flips))
-
-    @rule(seed=st.integers(0, 999))
-    def add(self, seed):
-        fingerprint = self.some(seed)
-        page = self.index.add(fingerprint)
-        assert page not in self.stored
-        self.stored[page] = fingerprint
-
-    @rule(seed=st.integers(0, 999), page=st.integers(0, 2**32 - 1000))
-    def add_a_page_of_ones_own(self, seed, page):
-        if page not in self.stored:
-            assert self.index.add(self.some(seed), page) == page
-            self.stored[page] = self.some(seed)
-
-    @rule(seeds=st.lists(st.integers(0, 999), max_size=30))
-    def add_several(self, seeds):
-        fingerprints = [self.some(seed) for seed in seeds]
-        pages = self.index.add_many(fingerprints).tolist()
-        self.stored.update(zip(pages, fingerprints, strict=True))
-
-    @precondition(lambda self: self.stored)
-    @rule(seed=st.integers(0, 999), count=st.integers(1, 20))
-    def discard(self, seed, count):
-        pages = sorted(self.stored)
-        for page in random.Random(seed).sample(pages, min(count, len(pages))):
-            fingerprint = self.stored.pop(page)
-            assert not self.index.discard(fingerprint ^ 1, page)
-            assert self.index.discard(fingerprint, page)
-            assert not self.index.discard(fingerprint, page)
-
-    @rule(seed=st.integers(0, 999))
-    def query(self, seed):
-        fingerprint = self.some(seed)
-        matches = near(self.stored, fingerprint, self.max_distance)
-        assert self.index.query_all(fingerprint) == matches
-        assert self.index.query(fingerprint) == (matches[0] if matches else None)
-        odd = [match for match in matches if match.page % 2]
-        assert self.index.query(fingerprint, lambda page: page % 2) == (odd[0] if odd else None)
-
-    @rule(seeds=st.lists(st.integers(0, 999), max_size=9))
-    def compare_many(self, seeds):
-        fingerprints = [self.some(seed) for seed in seeds]
-        matches = [near(self.stored, each, self.max_distance) for each in fingerprints]
-        assert joined(self.index, fingerprints) == sorted(
-            (number, match.page, match.distance)
-            for number, each in enumerate(matches)
-            for match in each
-        )
-
-    @rule(seed=st.integers(0, 999))
-    def nearest_beyond(self, seed):
-        matches = near(self.stored, self.some(seed), 2 * self.max_distance)
-        beyond = [match for match in matches if match.distance > self.max_distance]
-        found = self.index.nearest_beyond([self.some(seed)], 2 * self.max_distance)
-        assert list(found) == beyond[:1] or [None]
-
-    @invariant()
-    def nothing_is_lost(self):
-        assert len(self.index) == len(self.stored)
-
-    def teardown(self):
-        found = {m.page for f in set(self.stored.values()) for m in self.index.query_all(f)}
-        assert found == set(self.stored)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("shape", "most_in_batch"), mixed(SHAPES, [0, 1 << 11]))
-def test_any_order_of_operations_agrees_with_the_oracle(shape, most_in_batch, choice, monkeypatch):
-    monkeypatch.setattr("dedup.index.hamming._MOST_IN_BATCH", most_in_batch)
-    bits, max_distance = shape
-    names = {"bits": bits, "max_distance": max_distance}
-    machine = type("Machine", (AnyOrder,), names).TestCase
-    machine.settings = settings(max_examples=examples(20), stateful_step_count=30, deadline=None)
-    machine("runTest").runTest()
 
 
 @pytest.mark.slow
