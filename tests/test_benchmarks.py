@@ -4,13 +4,11 @@
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from cases import IS_THOROUGH
+from own_process import run_python
 from texts import CHINESE, article, edited, page
 
 pytestmark = pytest.mark.slow
@@ -68,20 +66,6 @@ def write_collection(folder: Path, texts: list[str], language: str) -> None:
     (folder / "pairs.tsv").write_text(f"id1\tid2\tlabel\n0\t{len(texts) - 1}\tdup\n")
 
 
-def run(data: Path, *command: str | Path) -> str:
-    temporary = data / "temporary"
-    temporary.mkdir(exist_ok=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=data, env=environment, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout
-    return done.stdout
-
-
 @pytest.mark.parametrize("command", TINY, ids=" ".join)
 def test_a_benchmark_runs_to_its_end(data: Path, command: list[str]):
     name, *words = command
@@ -90,7 +74,12 @@ def test_a_benchmark_runs_to_its_end(data: Path, command: list[str]):
         if not IS_THOROUGH:
             pytest.skip("several sessions of Spark: before a release")
     arguments = [str(data) if word == "" else word for word in words]
-    run(data, BENCHMARKS / f"{name}.py", *arguments)
+    temporary = data / "temporary"
+    temporary.mkdir(exist_ok=True)
+    script = BENCHMARKS / f"{name}.py"
+    done = run_python(script, *arguments, cwd=data, env={"TMPDIR": str(temporary)}, timeout=600)
+    assert "Traceback" not in done.stderr
+    assert done.stdout
 
 
 def test_every_benchmark_is_run():

@@ -1,10 +1,9 @@
 """Texts of one's own, without Scrapy."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+from own_process import run_python
 from texts import article, edited, page
 
 from dedup import Deduplicator
@@ -77,7 +76,7 @@ def test_what_a_killed_process_left_beside_a_file_does_not_change_what_is_saved(
     change = "file.execute('UPDATE pages SET url = url || url'); file.commit(); os._exit(0)"
     open_it = "file = sqlite3.connect(sys.argv[1]); file.execute('PRAGMA journal_mode = WAL')"
     killed = f"import os, sqlite3, sys; {open_it}; {change}"
-    subprocess.run([sys.executable, "-c", killed, path], check=True)
+    run_python("-c", killed, path)
     with Deduplicator() as texts:
         texts.add("new", article(2))
         texts.save(path)

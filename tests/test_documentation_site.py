@@ -1,15 +1,13 @@
 """The documentation site is built without a warning, and every link within it leads somewhere."""
 
-import os
 import re
-import subprocess
-import sys
 from inspect import isclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from lxml import html
+from own_process import run_python
 
 import dedup.index
 import dedup.scrapy_plugin
@@ -26,12 +24,8 @@ LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sourc
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("furo", reason="the extra docs is not installed")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(folder)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    command = ("-m", "sphinx", "-q", "-W", "--keep-going", "docs", folder)
+    assert run_python(*command, cwd=ROOT, timeout=300).stderr == ""
     return folder
 
 

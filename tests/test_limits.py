@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from cases import each
 from collections_on_disk import write_lines
-from crawls import crawl, spider_over
+from crawls import crawl_site
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from texts import article, page
-from web import served
 
 from dedup.cli import main
 from dedup.detector import Detector
@@ -93,12 +92,7 @@ def run(paths, site, **options):
     def parse(self: Any, response: Any) -> Any:
         yield {"url": response.url, "title": None}
 
-    options = {"parse": parse, **options}
-    names = ("parse", "start", "name")
-    attributes = {name: options.pop(name) for name in names if name in options}
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site), **attributes)
-        return crawl(spider, **paths, URLLENGTH_LIMIT=0, **options)
+    return crawl_site(site, **{"parse": parse, "URLLENGTH_LIMIT": 0, **paths, **options})
 
 
 @pytest.fixture
@@ -148,9 +142,7 @@ def test_nothing_in_a_ledger_is_long(paths):
 def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
     site = {f"/{number}?{'q' * 5000}={number}": page(article(number)) for number in range(3)}
     assert len(run(paths, site).items) == 3
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site))
-        assert len(crawl(spider, **paths, URLLENGTH_LIMIT=0).items) == 0  # another port: copies
+    assert len(run(paths, site).items) == 0  # another port: copies
     with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
         [*kept] = [page.record.key for page in ledger.pages()]
         assert len(set(kept)) == 3

@@ -4,14 +4,12 @@ The settings are those of the recipes, to the letter.
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import run_python
 from texts import article, page
 from web import served
 
@@ -46,12 +44,7 @@ def block_with(text: str) -> str:
 def stored(script: str, folder: Path) -> list[str]:
     """Return the URLs of the items that the crawl of *script* stores."""
     (folder / "crawl.py").write_text(script + RUN)
-    done = subprocess.run(
-        [sys.executable, "crawl.py"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run_python("crawl.py", cwd=folder)
     return [json.loads(line)["url"] for line in (folder / "items.jsonl").read_text().splitlines()]
 
 

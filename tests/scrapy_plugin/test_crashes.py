@@ -1,8 +1,6 @@
 """Crawls that die: by SIGKILL at random moments, and on disks that are full."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from cases import sampled
 from crawls import remembered, urls_in
+from own_process import run_python
 from texts import page
 from web import served
 
@@ -32,13 +31,8 @@ def rounds(tmp_path_factory: pytest.TempPathFactory) -> Rounds:
     file = tmp_path_factory.mktemp("crashes") / "rounds.json"
     file.touch()  # as `mktemp` does it
     only = [word for name in PLAYED for word in ("--only", name)]
-    command = [BENCHMARKS / "crash.py", "--rounds", "1", "--jobs", "2", "--json", file, *only]
-    done = subprocess.run(
-        [sys.executable, *command],
-        timeout=LONGEST_OF_ALL_ROUNDS,
-        capture_output=True,
-        text=True,
-    )
+    command = (BENCHMARKS / "crash.py", "--rounds", "1", "--jobs", "2", "--json", file, *only)
+    done = run_python(*command, check=False, timeout=LONGEST_OF_ALL_ROUNDS)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     by_scenario: Rounds = {name: [] for name in PLAYED}
     for one in json.loads(file.read_text())["rounds"]:
@@ -82,15 +76,10 @@ def test_a_full_disk_for_temporary_files_costs_no_item(small_disk: Path, tmp_pat
         f"/{number}": page(" ".join(chooser.randbytes(4).hex() for _ in range(4400)))
         for number in range(180)
     }
-    folders = [str(PROJECT / "tests"), str(Path(__file__).parent), str(PROJECT)]
+    folders = {"TMPDIR": str(small_disk), "SQLITE_TMPDIR": str(small_disk)}
     with served(site) as url:
-        done = subprocess.run(
-            [sys.executable, "-c", TEMPORARY_FILES, small_disk, str(len(site)), url, tmp_path],
-            env={**os.environ, "TMPDIR": str(small_disk), "SQLITE_TMPDIR": str(small_disk),
-                 "PYTHONPATH": os.pathsep.join(folders)},
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+        arguments = (small_disk, str(len(site)), url, tmp_path)
+        done = run_python("-c", TEMPORARY_FILES, *arguments, env=folders)
     stats = json.loads(done.stdout)
     assert stats["item_scraped_count"] == len(urls_in(tmp_path / "feed.jsonl")) == len(site)
     assert len(remembered(tmp_path / "pages.sqlite")) == len(site)

@@ -16,16 +16,15 @@ def well(html):
     return html.removeprefix("well ")
 
 
-def misbehaving(html):
-    """Do what the first word of the page says; else return the page."""
-    action = ACTIONS.get(html.partition(" ")[0])
-    return action() if action else html
+def misbehaving(html, otherwise=str):
+    """Do what the first word of the page says, by one of the functions below; else return it."""
+    action = globals().get(f"_{html.partition(' ')[0].replace('-', '_')}", lambda: otherwise(html))
+    return action()
 
 
 def extracting_unless_told(html):
     """Extract as trafilatura does, but of a page whose first word says so, do that."""
-    action = ACTIONS.get(html.partition(" ")[0])
-    return action() if action else trafilatura(html)
+    return misbehaving(html, trafilatura)
 
 
 def with_process_id(html):
@@ -131,23 +130,3 @@ def _return_unpicklable():
 
 def _return_unpickled_with_error():
     return _UnpickledWithError("text")
-
-
-ACTIONS = {
-    "raise": _raise,
-    "recurse": _recurse,
-    "exit": _exit,
-    "leave": _leave,
-    "interrupt": _interrupt,
-    "crash": _crash,
-    "be-killed": _be_killed,
-    "hang": _hang,
-    "hang-deaf": _hang_deaf,
-    "print": _print,
-    "read-stdin": _read_stdin,
-    "fork-and-hang": _fork_and_hang,
-    "fork-and-crash": _fork_and_crash,
-    "return-number": _return_number,
-    "return-unpicklable": _return_unpicklable,
-    "return-unpickled-with-error": _return_unpickled_with_error,
-}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bad_extractors
 import pytest
-from own_process import run_script
+from own_process import run_python, run_script
 from processes import children, ids_of_workers, is_running, seconds_until
 
 from dedup.methods import SimHash
@@ -171,22 +171,25 @@ def test_what_workers_warn_of_at_their_start_is_logged_once(caplog):
     assert caplog.messages == ["<html><body><p>A sample page.</p> and 100 %"]
 
 
+READING = """
+from dedup.extraction import trafilatura
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.workers import WorkerPool
+
+pool = WorkerPool(PageReader(trafilatura, SimHash()))
+pool.start()
+print(pool.submit(PageReader.read_field, "some words").result(60).text)
+pool.close()
+"""
+
+
 @pytest.mark.slow
 def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path):
     script = tmp_path / "crawl.py"
-    script.write_text(
-        "print('main script runs')\n"
-        "from dedup.extraction import trafilatura\n"
-        "from dedup.methods import SimHash\n"
-        "from dedup.page import PageReader\n"
-        "from dedup.workers import WorkerPool\n"
-        "pool = WorkerPool(PageReader(trafilatura, SimHash()))\n"
-        "pool.start()\n"
-        "print(pool.submit(PageReader.read_field, 'a page').result(30).text)\n"
-        "pool.close()\n"
-    )
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
-    assert (run.stdout, run.stderr) == ("main script runs\na page\n", "")
+    script.write_text(f"print('main script runs')\n{READING}")
+    run = run_python(script)
+    assert (run.stdout, run.stderr) == ("main script runs\nsome words\n", "")
 
 
 class TestClosing:
@@ -325,18 +328,7 @@ def test_a_pool_that_was_not_started_reads_nothing():
 
 @pytest.mark.slow
 def test_a_worker_starts_without_standard_streams():
-    script = (
-        "import os, sys; sys.path[:] = sys.argv[1].split('|'); os.close(2); os.close(0)\n"
-        "import bad_extractors\n"
-        "from dedup.methods import SimHash\n"
-        "from dedup.page import PageReader\n"
-        "from dedup.workers import WorkerPool\n"
-        "pool = WorkerPool(PageReader(bad_extractors.well, SimHash())); pool.start()\n"
-        "print(pool.submit(PageReader.read_html, 'well done').result(20).text); pool.close()"
-    )
-    command = [sys.executable, "-c", script, "|".join(sys.path)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
-    assert done.stdout == "done\n"
+    assert run_script(f"import os; os.close(2); os.close(0)\n{READING}").stdout == "some words\n"
 
 
 @pytest.mark.slow
@@ -351,21 +343,7 @@ def test_starting_is_tried_again_after_a_while(monkeypatch):
         assert read(pool, "well done") == "done"
 
 
-LARGE_PARENT = """
-from dedup.extraction import EXTRACTORS
-from dedup.methods import SimHash
-from dedup.page import PageReader
-from dedup.workers import WorkerPool
-
-index = bytearray(b"x") * 1_200_000_000
-pool = WorkerPool(PageReader(EXTRACTORS["trafilatura"], SimHash()), workers=1, page_timeout=30)
-pool.start()
-print([pool.submit(PageReader.read_field, "some words").result(60).record.tokens for _ in range(3)])
-pool.close()
-"""
-
-
 @pytest.mark.slow
 def test_a_crawler_that_has_grown_large_has_workers_all_the_same():
-    done = run_script(LARGE_PARENT)
-    assert (done.stdout, done.stderr) == ("[2, 2, 2]\n", "")
+    done = run_script(f"index = bytearray(b'x') * 1_200_000_000\n{READING}")
+    assert (done.stdout, done.stderr) == ("some words\n", "")
