@@ -20,6 +20,7 @@ TINY = [
     ["crawl", "", "--rounds", "1", "--only", "off", "1 worker"],
     ["drops", PAGES],
     ["drops", PAGES, "--orders", "1"],
+    ["extraction", PAGES, "--pages", "2", "--rounds", "1"],
     ["index", "", "--sizes", "300", "--data", "random", "--rounds", "1"],
     ["load", "--pages", "60"],
     ["parity", TEXTS, "--records", "60", "--methods", "verified", "--master", "local[1]"],
