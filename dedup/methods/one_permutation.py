@@ -9,8 +9,8 @@ from dedup.methods.hashing import mix, seeds
 
 _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
-# As many sets as a number has bits are densified together. Few sets are faster one by one.
-_SETS_AT_ONCE = 64
+# So many sets are densified together, in numbers of as many bits. Few are faster one by one.
+_SETS_AT_ONCE, _BITS = 256, 64
 _FEW_SETS = 8
 # Most empty bins find a donor among so many probes, except for short texts.
 _PROBES_TOGETHER_BITS = 6
@@ -55,21 +55,20 @@ def _fill(least: Array, hashes: Array, counts: Array) -> None:
 
 
 def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
-    """Fill most empty bins of up to 64 sets; return which bins are still empty, as booleans.
+    """Fill most empty bins of several sets; return which bins are still empty, as booleans.
 
-    The number of probes that were made is returned, too. A bin is one number with a bit for each
-    set, so that a probe is one look-up for all sets. The probe that found a donor is recorded in
-    binary, with one such number for each binary digit.
+    The number of probes that were made is returned, too. A bin has a bit for each set, in a few
+    numbers, so that a probe is one look-up for all sets. The probe that found a donor is recorded
+    in binary, with such bits for each binary digit.
     """
     count, bins = filled.shape
-    bits = _as_bits(filled)
-    pending = ~bits & np.uint64((1 << count) - 1)
+    bits, pending = _as_bits(filled), _as_bits(~filled)
     # The last digit is that of the bins which keep what they have: they ask themselves.
-    digits = np.zeros((_PROBES_TOGETHER_BITS + 1, bins), np.uint64)
+    digits = np.zeros((_PROBES_TOGETHER_BITS + 1, *bits.shape), np.uint64)
     found = np.empty_like(bits)
     probes = 0
     for donors in _first_probes(bins):
-        bits.take(donors, out=found, mode="clip")  # other modes copy the result
+        bits.take(donors, axis=0, out=found, mode="clip")  # other modes copy the result
         found &= pending
         pending ^= found
         for digit in range(probes.bit_length()):
@@ -91,16 +90,17 @@ def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
 
 
 def _as_bits(values: Array) -> Array:
-    """Pack booleans of shape (n, bins), n up to 64, into 64-bit numbers, shape (bins,)."""
-    octets = np.zeros((values.shape[1], 8), np.uint8)
+    """Pack booleans of shape (n, bins) into 64-bit numbers, shape (bins, n / 64)."""
+    count, bins = values.shape
+    octets = np.zeros((bins, -(-count // _BITS) * _BITS // 8), np.uint8)
     packed = np.packbits(np.ascontiguousarray(values.T), axis=1, bitorder="little")
     octets[:, : packed.shape[1]] = packed
-    return octets.view("<u8")[:, 0].astype(np.uint64)
+    return octets.view("<u8").astype(np.uint64)
 
 
 def _from_bits(numbers: Array, count: int) -> Array:
     """Unpack the numbers of `_as_bits` into booleans of shape (count, bins)."""
-    octets = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)
+    octets = numbers.astype("<u8").view(np.uint8)
     return np.unpackbits(octets.T, axis=0, count=count, bitorder="little").view(np.bool_)
 
 
