@@ -1,7 +1,5 @@
 """What dedup costs a crawl: the same pages with dedup off, inline, and with 1 and 2 workers.
 
-Two of them also with CONCURRENT_ITEMS = 10 instead of Scrapy's 100.
-
     python benchmarks/crawl.py FOLDER [--rounds N] [--only MODE]
 
 FOLDER holds sites/<name>/www. Every page of both sites is fetched from a server in
@@ -33,23 +31,21 @@ MODES: dict[str, dict[str, Any]] = {
     "off": {"DEDUP_ENABLED": False},
     "inline": {"DEDUP_WORKERS": 0},
     "1 worker": {"DEDUP_WORKERS": 1},
-    "off, 10": {"DEDUP_ENABLED": False, "CONCURRENT_ITEMS": 10},
-    "1 worker, 10": {"DEDUP_WORKERS": 1, "CONCURRENT_ITEMS": 10},
     "2 workers": {"DEDUP_WORKERS": 2},
 }
 SITES = ("eventmesh", "pooch")
 LAG_INTERVAL = 0.005
 PASSES = 3
+EVERY = 1000
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=MODES, default=list(MODES))
     arguments = parser.parse_args()
     show(measure(arguments.folder, arguments.rounds, arguments.only))
-    return 0
 
 
 class Commented(Silent):
@@ -90,13 +86,13 @@ def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Pages(Spider):
-    """Fetches *urls* without following links; notes the resident memory every so many pages."""
+    """Fetches *urls* without following links; notes the resident memory every 1,000 pages."""
 
     name = "pages"
 
-    def __init__(self, urls: list[str], every: int) -> None:
+    def __init__(self, urls: list[str]) -> None:
         super().__init__()
-        self.start_urls, self.every = urls, every
+        self.start_urls = urls
         self.seen = 0
         self.memory: list[tuple[int, int]] = []
         self.lags: list[float] = []
@@ -111,12 +107,12 @@ class Pages(Spider):
 
     def parse(self, response: Any) -> Any:
         self.seen += 1
-        if self.seen % self.every == 0:
+        if self.seen % EVERY == 0:
             self.memory.append((self.seen, resident_bytes()))
         yield {"url": response.url}
 
 
-def run(urls: list[str], every: int, settings: dict[str, Any]) -> tuple[Crawler, float, float]:
+def run(urls: list[str], settings: dict[str, Any]) -> tuple[Crawler, float, float]:
     """Crawl *urls*; return the crawler, and how many seconds that took, also of CPU time."""
     process = AsyncCrawlerProcess(
         {
@@ -129,34 +125,27 @@ def run(urls: list[str], every: int, settings: dict[str, Any]) -> tuple[Crawler,
     )
     crawler = process.create_crawler(Pages)
     cpu, start = time.process_time(), time.perf_counter()
-    process.crawl(crawler, urls, every)
+    process.crawl(crawler, urls)
     process.start()
     return crawler, time.perf_counter() - start, time.process_time() - cpu
 
 
 def crawl(mode: str, urls: list[str]) -> dict[str, float]:
     """Crawl *urls*; return the figures of this process and its workers."""
-    crawler, elapsed, cpu = run(urls, 100, MODES[mode])
+    crawler, elapsed, cpu = run(urls, MODES[mode])
     workers = resource.getrusage(resource.RUSAGE_CHILDREN)
     stats, lags = crawler.stats.get_stats(), crawler.spider.lags
-    memory = [taken for _, taken in crawler.spider.memory] or [0]
     pages = stats["response_received_count"]
     figures = {
         "pages_per_second": pages / elapsed,
         "reactor_cpu_ms_per_page": cpu / pages * 1e3,
         "worker_cpu_ms_per_page": (workers.ru_utime + workers.ru_stime) / pages * 1e3,
         "lag_ms_median": statistics.median(lags) * 1e3,
-        "lag_ms_p95": statistics.quantiles(lags, n=20)[-1] * 1e3,
-        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6,
-        "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):
         sums = {name: total for name, (_, total) in extension.summary._stages.items()}
-        for name in ("extraction", "tokens", "sketch", "index"):
-            figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
         own = sums["tokens"] + sums["sketch"] + sums["index"]
         figures["own_work_share_of_extraction"] = own / sums["extraction"]
-        figures["index_share_of_extraction"] = sums["index"] / sums["extraction"]
     return figures
 
 
@@ -179,13 +168,7 @@ def show(figures: dict[str, dict[str, float]]) -> None:
         values = (figure.get(name) for figure in figures.values())
         cells = ("-" if value is None else f"{value:.3f}" for value in values)
         print(f"{name:38}" + "".join(f"{cell:>12}" for cell in cells))
-    if not {"off", "1 worker"} <= figures.keys():
-        return
-    off, worker = figures["off"], figures["1 worker"]
-    whole = sum(worker[f"{part}_cpu_ms_per_page"] for part in ("reactor", "worker"))
-    beyond = whole - off["reactor_cpu_ms_per_page"] - worker["extraction_ms_per_page"]
-    print(f"all CPU with 1 worker beyond 'off' and extraction: {beyond:.3f} ms a page")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -24,7 +24,6 @@ from drops import Silent, serve
 
 SEED = 5
 WORDS = 260
-EVERY = 1000
 STEMS = [f"{first}{last}" for first in "brcdfghklm" for last in "ake ill one ust end".split()]
 
 
@@ -77,7 +76,7 @@ def crawl(url: str, texts: list[int], workers: int, folder: Path) -> dict[str, A
         "CONCURRENT_REQUESTS": 32,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
     }
-    crawler, elapsed, _ = run(urls, EVERY, settings)
+    crawler, elapsed, _ = run(urls, settings)
     stats, memory = crawler.stats.get_stats(), crawler.spider.memory
     compared = counters(stats, texts, feed, ledger)
     # The first third makes room: tables, caches, memory that the allocator keeps.

@@ -1,23 +1,22 @@
-"""``dedup scan`` beside text-dedup, datasketch and rensa: from a file of texts to unique ones.
+"""``dedup scan`` beside datasketch and rensa: from a file of texts to unique ones.
 
-    python benchmarks/scan.py FOLDER --peers PEERS/bin/python [--records N] [--language en]
+    python benchmarks/scan.py FOLDER --peers PEERS/bin/python [--records N]
 
 FOLDER holds, at any depth, collections of texts: docs.jsonl (id, text, lang) and pairs.tsv, whose
-texts are left out, since others are like them. Every text is repeated with edits, by a seed: heavy
-ones (40 of 100 words are others) make a text of its own, light ones (up to 4 of 100) a copy of
-that; a copy may have none. So what is a copy of what is known by construction.
+texts are left out, since others are like them. Every English text is repeated with edits, by a
+seed: heavy ones (40 of 100 words are others) make a text of its own, light ones (up to 4 of 100) a
+copy of that; a copy may have none. So what is a copy of what is known by construction.
 
-Each contestant is a process of its own (text-dedup and dedup start more), which reads the same file
-of JSONL and writes the unique records, and what is a copy of what. Rounds take turns; a figure is
+Each contestant is a process of its own (dedup starts more), which reads the same file of JSONL and
+writes the unique records, and what is a copy of what. Rounds take turns; a figure is
 the median of its rounds. F1 is that of all pairs of records in one cluster.
 
-PEERS is a virtual environment with: pip install text-dedup datasketch rensa
+PEERS is a virtual environment with: pip install datasketch rensa xxhash
 """
 
 import argparse
 import json
 import os
-import pickle
 import random
 import re
 import statistics
@@ -26,6 +25,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,7 +43,6 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--peers", default=sys.executable, help="the Python that has the peers")
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--language", default="en")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", default=list(CONTESTANTS), choices=CONTESTANTS)
     parser.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
@@ -54,7 +53,7 @@ def main() -> int:
         return 0
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        texts = texts_of(arguments.folder, arguments.language)
+        texts = texts_of(arguments.folder)
         truth = write_records(folder / "texts.jsonl", texts, arguments.records)
         megabytes = (folder / "texts.jsonl").stat().st_size / 1e6
         copies = sum(len(family) - 1 for family in truth)
@@ -66,7 +65,7 @@ def main() -> int:
     return 0
 
 
-def texts_of(folder: Path, language: str) -> list[list[str]]:
+def texts_of(folder: Path) -> list[list[str]]:
     """Return the texts, as words with the blanks after them, that no labelled pair names."""
     texts = []
     for path in sorted(folder.rglob("docs.jsonl")):
@@ -74,8 +73,8 @@ def texts_of(folder: Path, language: str) -> list[list[str]]:
         paired = {key for line in labels for key in line.split("\t")[:2]}
         for line in path.read_text("utf-8").splitlines():
             page = json.loads(line)
-            pieces = re.findall(r"\S+\s*" if language != "zh" else r".", page["text"], re.DOTALL)
-            if page["lang"] == language and page["id"] not in paired and len(pieces) >= SHORTEST:
+            pieces = re.findall(r"\S+\s*", page["text"])
+            if page["lang"] == "en" and page["id"] not in paired and len(pieces) >= SHORTEST:
                 texts.append(pieces)
     return texts
 
@@ -120,9 +119,8 @@ def compete(
         for name in arguments.only:
             own = folder / f"{name}-{number}".replace(" ", "-")
             own.mkdir()
-            command, read = CONTESTANTS[name]
-            figures = run(command(folder / "texts.jsonl", own, arguments.peers), own)
-            figures["f1"] = f1(read(own), truth)
+            figures = run(CONTESTANTS[name](folder / "texts.jsonl", own, arguments.peers), own)
+            figures["f1"] = f1(clusters_in(own), truth)
             rounds[name].append(figures)
             print(f"  {name}: {figures['seconds']:.1f} s", file=sys.stderr, flush=True)
     return {
@@ -136,10 +134,9 @@ def compete(
 
 def run(command: list[str], folder: Path) -> dict[str, float]:
     """Run *command*; return its seconds, the CPU seconds of all its processes, and its memory."""
-    environment = {**os.environ, "HF_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     with (folder / "log").open("wb") as log:
         before, start = os.times(), time.perf_counter()
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         most = 0
         while process.poll() is None:
             most = max(most, memory_of_tree(process.pid))
@@ -179,58 +176,31 @@ def show(figures: dict[str, dict[str, float]], records: int) -> None:
         print(f"| {' | '.join([name, *columns, format(of['f1'], '.3f')])} |")
 
 
-def dedup(method: str, *options: str) -> Callable[[Path, Path, str], list[str]]:
-    return lambda source, target, _: [
+def dedup(method: str, source: Path, target: Path, _: str) -> list[str]:
+    return [
         sys.executable, "-m", "dedup", "scan", str(source), "-o", str(target / "unique.jsonl"),
-        "--clusters", str(target / "clusters"), "--method", method, *options,
+        "--clusters", str(target / "clusters"), "--method", method,
     ]  # fmt: skip
 
 
-def dedup_clusters(target: Path) -> Iterator[list[int]]:
+def peer(name: str, source: Path, target: Path, python: str) -> list[str]:
+    return [python, __file__, ".", "--peer", name, str(source), str(target)]
+
+
+CONTESTANTS: dict[str, Callable[[Path, Path, str], list[str]]] = {
+    **{f"dedup {name}": partial(dedup, name) for name in ("simhash", "minhash", "verified")},
+    **{name: partial(peer, name) for name in ("rensa", "datasketch")},
+}
+"""The command of each, of the file, a folder of its own, and the Python of the peers."""
+
+
+def clusters_in(target: Path) -> Iterator[list[int]]:
     with (target / "clusters").open() as file:
         for line in map(json.loads, file):
-            yield [record["number"] - 1 for record in (line, *line["duplicates"])]
-
-
-def text_dedup(source: Path, target: Path, python: str) -> list[str]:
-    return [
-        python, "-m", "text_dedup.minhash", "--path", "json", "--data_files", str(source),
-        "--split", "train", "--column", "text", "--ngram", str(WIDTH), "--min_length", "0",
-        "--num_perm", str(MINIMUMS), "--b", str(BANDS), "--r", str(ROWS), "--hash_func", "xxh3",
-        "--cache_dir", str(target / "cache"), "--output", str(target / "unique"), "--debug",
-    ]  # fmt: skip
-
-
-class UnionFindPickles(pickle.Unpickler):
-    """Reads what text-dedup found where it is not installed."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("text_dedup"):
-            return type(name, (), {})
-        return super().find_class(module, name)
-
-
-def text_dedup_clusters(target: Path) -> Iterable[list[int]]:
-    with (target / "unique" / "uf.pkl").open("rb") as file:
-        parents = UnionFindPickles(file).load().parent
-    clusters: dict[int, list[int]] = defaultdict(list)
-    for record in parents:
-        root = record
-        while parents[root] != root:
-            root = parents[root]
-        clusters[root].append(record)
-    return clusters.values()
-
-
-def peer(name: str) -> Callable[[Path, Path, str], list[str]]:
-    return lambda source, target, python: [
-        python, __file__, ".", "--peer", name, str(source), str(target)
-    ]  # fmt: skip
-
-
-def peer_clusters(target: Path) -> Iterator[list[int]]:
-    with (target / "clusters").open() as file:
-        yield from map(json.loads, file)
+            if isinstance(line, list):
+                yield line
+            else:
+                yield [record["number"] - 1 for record in (line, *line["duplicates"])]
 
 
 def shingles_of(lines: list[str]) -> list[list[str]]:
@@ -249,23 +219,17 @@ def with_datasketch(source: Path, target: Path) -> None:
     index = MinHashLSH(num_perm=MINIMUMS, params=(BANDS, ROWS))
     sketches: dict[int, Any] = {}
 
-    def nearest(number: int, sketch: Any) -> int | None:
-        near = [
-            (-similarity, candidate)
-            for candidate in index.query(sketch)
-            if (similarity := sketch.jaccard(sketches[candidate])) >= SIMILARITY
-        ]
-        if near:
-            return min(near)[1]
-        index.insert(number, sketch)
-        sketches[number] = sketch
-        return None
-
     def judged(first: int, shingles: list[list[str]]) -> Iterator[int | None]:
         encoded = [[shingle.encode() for shingle in own] for own in shingles]
         bulk = MinHash.bulk(encoded, num_perm=MINIMUMS, hashfunc=xxhash.xxh32_intdigest)
         for number, sketch in enumerate(bulk, first):
-            yield nearest(number, sketch)
+            similar = [(-sketch.jaccard(sketches[near]), near) for near in index.query(sketch)]
+            similarity, nearest = min(similar, default=(0, None))
+            if -similarity < SIMILARITY:
+                nearest = None
+                index.insert(number, sketch)
+                sketches[number] = sketch
+            yield nearest
 
     _write(source, target, judged)
 
@@ -308,17 +272,6 @@ def _write(
             first += len(batch)
     with (target / "clusters").open("w") as file:
         file.writelines(f"{json.dumps(cluster)}\n" for cluster in clusters.values())
-
-
-CONTESTANTS: dict[str, tuple[Callable[[Path, Path, str], list[str]], Callable[[Path], Any]]] = {
-    "dedup exact": (dedup("exact"), dedup_clusters),
-    "dedup simhash": (dedup("simhash"), dedup_clusters),
-    "dedup minhash": (dedup("minhash"), dedup_clusters),
-    "dedup verified": (dedup("verified"), dedup_clusters),
-    "rensa": (peer("rensa"), peer_clusters),
-    "datasketch": (peer("datasketch"), peer_clusters),
-    "text-dedup": (text_dedup, text_dedup_clusters),
-}
 
 
 if __name__ == "__main__":
