@@ -69,9 +69,8 @@ def deduplicate(
     Exactly one of *text*, *html* and *record* names the column of what is compared: main texts,
     pages of HTML, or records that `sketches` or a crawl has made. *key*, *date* (for *keep* newest)
     and *canonical* name others, the first that of URLs, the last by default the one of its name, if
-    there is one. The other arguments are those of ``dedup
-    scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for, *method* a
-    dictionary, as in DEDUP_METHOD.
+    there is one. The other arguments are those of ``dedup scan``; *method*, *scope*, *keep* and
+    *extractor* may also be what names stand for, *method* a dictionary, as in DEDUP_METHOD.
     *page_timeout*: the seconds after which a page of HTML is given up.
 
     *df* is read once, at once: its rows stay with the executors until the result is forgotten.
