@@ -1,7 +1,5 @@
 """The articles of the demonstration, read from their data files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -31,19 +29,6 @@ class Article:
     comments: tuple[str, ...]
 
     @property
-    def path(self) -> str:
-        """The path of the article in the magazine."""
-        return self._path_of(self.slug)
-
-    @property
-    def canonical(self) -> str:
-        """The path that its pages name as canonical."""
-        return self._path_of(self.names)
-
-    def _path_of(self, slug: str) -> str:
-        return f"{'' if self.language == 'en' else '/zh'}/article/{slug}.html"
-
-    @property
     def is_original(self) -> bool:
         """Whether this is the first version of its content."""
         return self.slug == self.content
@@ -54,32 +39,22 @@ def load_articles(edition: int = 1) -> dict[str, Article]:
 
     Edition 2 adds articles, and corrects some under their slug.
     """
-    sources = {path.stem: _source(path) for path in sorted(ARTICLES.glob("*.txt"))}
-    corrections: dict[str, tuple[dict[str, str], list[str]]] = {}
-    for path in sorted((ARTICLES / "second").glob("*.txt")) if edition == 2 else ():
-        into = corrections if path.stem in sources else sources
-        into[path.stem] = _source(path)
-    originals = [
-        _original(slug, fields, blocks)
-        for slug, (fields, blocks) in sources.items()
-        if "of" not in fields
-    ]
-    articles = {
-        article.slug: article
-        for article in sorted(originals, key=lambda article: article.published, reverse=True)
-    }
-    for slug, (fields, blocks) in sources.items():
+    paths = sorted(ARTICLES.glob("*.txt"))
+    paths += sorted((ARTICLES / "second").glob("*.txt")) if edition == 2 else []
+    originals: list[Article] = []
+    revisions: list[tuple[str, dict[str, str], list[str]]] = []
+    for path in paths:
+        head, *blocks = path.read_text("utf-8").strip().split("\n\n")
+        fields = dict(line.split(": ", 1) for line in head.splitlines())
         if "of" in fields:
-            articles[slug] = _revision(slug, articles[fields["of"]], fields, blocks)
-    for slug, (fields, blocks) in corrections.items():
-        articles[slug] = _revision(slug, articles[slug], fields, blocks)
+            revisions.append((path.stem, fields, blocks))
+        else:
+            originals.append(_original(path.stem, fields, blocks))
+    originals.sort(key=lambda article: article.published, reverse=True)
+    articles = {article.slug: article for article in originals}
+    for slug, fields, edits in revisions:
+        articles[slug] = _revision(slug, articles[fields["of"]], fields, edits)
     return articles
-
-
-def _source(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Split a data file into its front matter and the blocks after it."""
-    head, *blocks = path.read_text("utf-8").strip().split("\n\n")
-    return dict(line.split(": ", 1) for line in head.splitlines()), blocks
 
 
 def _original(slug: str, fields: dict[str, str], blocks: list[str]) -> Article:

@@ -1,11 +1,11 @@
 """The layout of the magazine: its templates, and the parts that change with every visit."""
 
-from __future__ import annotations
-
+import json
 from datetime import date
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 from urllib.parse import quote
 
 from crawler.demo.article import Article
@@ -14,24 +14,9 @@ FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {path.stem: Template(path.read_text("utf-8")) for path in FOLDER.glob("*.html")}
 STYLE = (FOLDER / "style.css").read_bytes()
 WALK = (FOLDER / "walk.pdf").read_bytes()
-
-TODAY = {"en": "{0.day} {0:%B} {0.year}", "zh": "{0.year}年{0.month}月{0.day}日"}
-READS = {"en": "This page has been read {:,} times.", "zh": "本页已被阅读 {:,} 次。"}
-PRINT = {"en": "Print this article", "zh": "打印本文"}
-COMMENTS = {"en": "Comments", "zh": "读者留言"}
-ADVERTISEMENTS = {
-    "en": (
-        ("Harbottle & Daughters", "Winter boots resoled while you wait. Corn Street 12."),
-        ("Wend Valley Bicycles", "Free brake check with every new chain until Sunday."),
-        ("The Copper Kettle", "Two scones, one pot of tea, six pounds. Closed on Mondays."),
-        ("Piano lessons", "Patient teacher, all ages, first half-hour free. Ring 0142."),
-    ),
-    "zh": (
-        ("老周修伞铺", "换骨补面，立等可取。南门桥头第三家。"),
-        ("溪畔客栈", "冬季住两晚送一晚，推窗就是水。"),
-        ("春和布庄", "新到蓝印花布，量体裁衣，不收手工费。"),
-    ),
-}
+LANGUAGES: dict[str, dict[str, Any]] = json.loads(
+    (FOLDER.parent / "languages.json").read_text("utf-8")
+)
 
 
 def fill(template: str, **values: str) -> str:
@@ -39,11 +24,25 @@ def fill(template: str, **values: str) -> str:
     return TEMPLATES[template].substitute(values)
 
 
+def path_in(language: str, rest: str) -> str:
+    """Return the path of *rest* in the magazine of that language."""
+    return f"{LANGUAGES[language]['prefix']}/{rest}"
+
+
+def article_path(article: Article) -> str:
+    return path_in(article.language, f"article/{article.slug}.html")
+
+
+def tag_path(language: str, tag: str) -> str:
+    """Return the path of the page that lists the articles with *tag*."""
+    return quote(path_in(language, f"tag/{tag}/"))
+
+
 def words(article: Article) -> dict[str, str]:
     """Return the parts of *article* as HTML, for any template of articles."""
     return {
-        "path": article.path,
-        "canonical": article.canonical,
+        "path": article_path(article),
+        "canonical": path_in(article.language, f"article/{article.names}.html"),
         "language": article.language,
         "title": escape(article.title),
         "lead": escape(article.lead),
@@ -55,28 +54,22 @@ def words(article: Article) -> dict[str, str]:
 
 def story(article: Article, visit: int, *, session: str = "", printable: bool = False) -> str:
     """Return the page of *article* in the magazine, at the *visit*-th visit."""
-    language = article.language
-    paragraphs = _paragraphs(article)
+    language, parts, paragraphs = article.language, words(article), _paragraphs(article)
     if not article.quiet:
         paragraphs.insert(3, _advertisement(language, visit + 1))
+    tags = (f'<a href="{tag_path(language, t)}" rel="tag">{t}</a>' for t in article.tags)
+    tools = f'<a href="/print/{article.slug}.html">{LANGUAGES[language]["print"]}</a>'
     main = fill(
         "story",
-        **words(article) | {"text": "\n".join(paragraphs)},
-        tags=" ".join(
-            f'<a href="{tag_path(language, tag)}" rel="tag">{tag}</a>' for tag in article.tags
-        ),
-        tools=f'<a href="/print/{article.slug}.html">{PRINT[language]}</a>' if printable else "",
-        heading=COMMENTS[language],
+        **parts | {"text": "\n".join(paragraphs)},
+        tags=" ".join(tags),
+        tools=tools if printable else "",
+        heading=LANGUAGES[language]["comments"],
         comments="\n".join(f"<li>{escape(comment)}</li>" for comment in article.comments),
     )
-    return magazine(
-        article.title,
-        main,
-        language,
-        0 if article.quiet else visit,
-        session=session,
-        canonical=article.canonical,
-    )
+    visit = 0 if article.quiet else visit
+    canonical = parts["canonical"]
+    return magazine(article.title, main, language, visit, session=session, canonical=canonical)
 
 
 def magazine(
@@ -94,15 +87,10 @@ def magazine(
         main=main,
         session=session,
         canonical=f'<link rel="canonical" href="{canonical}">\n' if canonical else "",
-        today=TODAY[language].format(date.today()) if visit else "",
-        reads=READS[language].format(1200 + visit) if visit else "",
+        today=LANGUAGES[language]["today"].format(date.today()) if visit else "",
+        reads=LANGUAGES[language]["reads"].format(1200 + visit) if visit else "",
         advertisement=_advertisement(language, visit) if visit else "",
     )
-
-
-def tag_path(language: str, tag: str) -> str:
-    """Return the path of the page that lists the articles with *tag*."""
-    return quote(f"{'' if language == 'en' else '/zh'}/tag/{tag}/")
 
 
 def _paragraphs(article: Article) -> list[str]:
@@ -112,6 +100,6 @@ def _paragraphs(article: Article) -> list[str]:
 
 def _advertisement(language: str, visit: int) -> str:
     """Return the advertisement for this visit."""
-    choice = ADVERTISEMENTS[language]
+    choice = LANGUAGES[language]["advertisements"]
     name, text = choice[visit % len(choice)]
     return fill("advertisement", name=escape(name), message=escape(text))

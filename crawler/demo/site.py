@@ -1,16 +1,24 @@
-"""The pages of the demonstration: a town magazine and its mirror."""
-
-from __future__ import annotations
+"""The pages of the demonstration: a town magazine, its mirror, a shop and a manual."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from crawler.demo.article import Article, load_articles
-from crawler.demo.layout import STYLE, WALK, fill, magazine, story, tag_path, words
-from crawler.demo.sections import sections
+from crawler.demo.layout import (
+    LANGUAGES,
+    STYLE,
+    WALK,
+    article_path,
+    fill,
+    magazine,
+    path_in,
+    story,
+    tag_path,
+    words,
+)
 
-Articles = dict[str, Article]
 PRINTED = ("sourdough", "compost", "flood", "tea", "market")
 CLASSIC = ("railway", "woodcuts")
 MIRRORED = ("swifts", "repair-cafe", "night-bus", "flood", "fish-lanterns", "tea")
@@ -47,65 +55,72 @@ def pages(url: str, mirror_url: str, edition: int = 1) -> dict[str, Page]:
     *edition*: 2 for the magazine of some days later.
     """
     articles = load_articles(edition)
-    site = [
-        *_articles(articles),
-        *_copies(articles),
-        *_lists(articles),
-        *_notices(articles, mirror_url),
-        *_bare_pages(),
-        *_failures(articles),
-    ]
-    return {page.path: page for page in [*site, *_files(articles, url)]}
+    site = [*_articles(articles), *_lists(list(articles.values()))]
+    site += [*_notices(articles, mirror_url), *_bare_pages(), *_files(articles, url)]
+    return {page.path: page for page in site}
 
 
 def mirror_pages(url: str) -> dict[str, Page]:
     """Return the pages of the mirror by path; they link back to the magazine at *url*."""
-    all_articles = load_articles()
-    articles = [all_articles[slug] for slug in MIRRORED]
-    links = "\n".join(
-        f'<li><a href="/texts/{article.slug}">{words(article)["title"]}</a></li>'
-        for article in articles
-    )
-    front = fill("mirror-front", links=links)
-    site = [
-        _constant_page("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
-        Page("/style.css", _constant(STYLE), content_type="text/css; charset=utf-8"),
-    ]
-    for article in articles:
-        parts = words(article)
+    articles = load_articles()
+    links, texts = [], []
+    for slug in MIRRORED:
+        parts, path = words(articles[slug]), f"/texts/{slug}"
         html = fill("mirror", title=parts["title"], main=fill("mirror-text", **parts), url=url)
-        site.append(_constant_page(f"/texts/{article.slug}", html, article.content))
+        links.append(f'<li><a href="{path}">{parts["title"]}</a></li>')
+        texts.append(_constant(path, html, slug))
+    front = fill("mirror-front", links="\n".join(links))
+    site = [
+        _constant("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
+        _file("/style.css", STYLE, "text/css; charset=utf-8"),
+        *texts,
+    ]
     return {page.path: page for page in site}
 
 
 def tutorial_pages(edition: int = 1) -> dict[str, Page]:
-    """Return the pages of the shop and of the manual, to which the magazine does not link."""
-    return {path: _constant_page(path, html, path) for path, html in sections(edition).items()}
+    """Return the pages of a shop and of a manual, to which the magazine does not link.
+
+    In edition 2, a lamp is cheaper.
+    """
+    sections = json.loads((Path(__file__).parent / "sections.json").read_text("utf-8"))
+    links = "\n".join(
+        f'<li><a class="lamp" href="/shop/{path}">{name}</a></li>'
+        for path, (name, _, _) in sections["shop"].items()
+    )
+    html = {"/shop/": fill("lamps", links=links)}
+    for path, (name, price, text) in sections["shop"].items():
+        price = "99 EUR" if path == "floor" and edition == 2 else price
+        html[f"/shop/{path}"] = fill("lamp", name=name, price=price, text=text)
+    titles = {path: path.split("/") for path in sections["manual"]}
+    links = " ".join(
+        f'<a href="/manual/{path}">{name} {version}</a>' for path, (version, name) in titles.items()
+    )
+    for path, (version, name) in titles.items():
+        text = "\n".join(f"<p>{paragraph}</p>" for paragraph in sections["manual"][path])
+        html[f"/manual/{path}"] = fill(
+            "manual", title=name.capitalize(), version=version, links=links, text=text
+        )
+    return {path: _constant(path, text, path) for path, text in html.items()}
 
 
 def missing(path: str) -> Page:
     """Return the "not found" page of *path*."""
-    return _magazine_page(path, "Not found", fill("missing"), None, status=404)
+    return _framed(path, "Not found", fill("missing"), None, status=404)
 
 
-def _articles(articles: Articles) -> Iterator[Page]:
-    """Yield every article and revision in the magazine's layout."""
+def _articles(articles: dict[str, Article]) -> Iterator[Page]:
+    """Yield the articles, and some again: under session ids, for print, in another encoding."""
     for article in articles.values():
-        yield _story(article, article.path)
-
-
-def _copies(articles: Articles) -> Iterator[Page]:
-    """Yield articles again: under session ids, for print, in old markup and encoding."""
+        yield _story(article, article_path(article))
     for slug in IN_SESSION:
-        yield _story(articles[slug], articles[slug].path + SESSION, session=SESSION)
+        yield _story(articles[slug], article_path(articles[slug]) + SESSION, session=SESSION)
     for slug in LABELLED:
-        yield _story(articles[slug], articles[slug].path + LABEL)
-    for slug in PRINTED:
-        yield _constant_page(f"/print/{slug}.html", fill("print", **words(articles[slug])), slug)
-    for slug in CLASSIC:
-        yield _constant_page(
-            f"/classic/{slug}.html", fill("classic", **words(articles[slug])), slug
-        )
+        yield _story(articles[slug], article_path(articles[slug]) + LABEL)
+    for template, slugs in (("print", PRINTED), ("classic", CLASSIC)):
+        for slug in slugs:
+            html = fill(template, **words(articles[slug]))
+            yield _constant(f"/{template}/{slug}.html", html, slug)
     yield _story(articles[IN_GB18030], f"/zh/gb/{IN_GB18030}.html", encoding="gb18030")
 
 
@@ -119,46 +134,48 @@ def _story(article: Article, path: str, *, session: str = "", encoding: str = "u
     return Page(path, render, article.content, content_type=f"text/html; charset={encoding}")
 
 
-def _lists(articles: Articles) -> Iterator[Page]:
-    """Yield the archives and the tag pages of both editions."""
-    originals = [article for article in articles.values() if article.is_original]
-    for language, home, title in (("en", "/", "Archive"), ("zh", "/zh/", "往期文章")):
-        edition = [article for article in originals if article.language == language]
-        starts = range(0, len(edition), LIST_LENGTH)
-        paths = [
-            f"{home}archive/",
-            *(f"{home}archive/page/{n + 1}/" for n in range(1, len(starts))),
-        ]
+def _lists(articles: list[Article]) -> Iterator[Page]:
+    """Yield the archives and the tag pages of both languages."""
+    for language, its in LANGUAGES.items():
+        originals = [a for a in articles if a.is_original and a.language == language]
+        starts = range(0, len(originals), LIST_LENGTH)
+        archive = path_in(language, "archive/")
+        paths = [archive, *(f"{archive}page/{n}/" for n in range(2, len(starts) + 1))]
         pager = " ".join(f'<a href="{path}">{n}</a>' for n, path in enumerate(paths, 1))
         for start, path in zip(starts, paths, strict=True):
-            yield _list(path, title, edition[start : start + LIST_LENGTH], pager)
-        for tag in sorted({tag for article in edition for tag in article.tags}):
-            members = [article for article in edition if tag in article.tags]
+            yield _list(path, its["archive"], originals[start : start + LIST_LENGTH], pager)
+        for tag in sorted({tag for article in originals for tag in article.tags}):
+            members = [article for article in originals if tag in article.tags]
             yield _list(tag_path(language, tag), tag.capitalize(), members)
-    year = [a for a in originals if a.language == "en" and a.published.year == 2024]
-    yield _list("/archive/2024/", "The year 2024", year)
+        if language == "en":
+            year = [article for article in originals if article.published.year == 2024]
+            yield _list("/archive/2024/", "The year 2024", year)
 
 
 def _list(path: str, title: str, articles: Sequence[Article], pager: str = "") -> Page:
     """Return a page of headlines and leads."""
     teasers = "\n".join(fill("teaser", **words(article)) for article in articles)
     main = fill("list", title=title, teasers=teasers, pager=pager)
-    return _magazine_page(path, title, main, path, language=articles[0].language)
+    return _framed(path, title, main, path, language=articles[0].language)
 
 
-def _notices(articles: Articles, mirror_url: str) -> Iterator[Page]:
-    """Yield the home pages and what the magazine says about itself."""
+def _notices(articles: dict[str, Article], mirror_url: str) -> Iterator[Page]:
+    """Yield the home pages, what the magazine says about itself, and what went wrong."""
     news = {
         slug.replace("-", "_"): fill("teaser", **words(article))
         for slug, article in articles.items()
     }
     elsewhere = fill("elsewhere", mirror_url=mirror_url, label=LABEL, session=SESSION)
-    yield _magazine_page("/", "Home", fill("home-en", **news), "home", session=SESSION)
-    yield _magazine_page("/zh/", "首页", fill("home-zh", **news), "home-zh", language="zh")
-    yield _magazine_page("/about.html", "About us", fill("about"), "about")
-    yield _magazine_page("/contact.html", "Contact", fill("contact"), "contact")
-    yield _magazine_page("/elsewhere.html", "Where else to read us", elsewhere, "elsewhere")
-    yield _magazine_page("/private/editors.html", "For editors", fill("editors"), "editors")
+    yield _framed("/", "Home", fill("home-en", **news), "home", session=SESSION)
+    yield _framed("/zh/", "首页", fill("home-zh", **news), "home-zh", language="zh")
+    yield _framed("/about.html", "About us", fill("about"), "about")
+    yield _framed("/contact.html", "Contact", fill("contact"), "contact")
+    yield _framed("/elsewhere.html", "Where else to read us", elsewhere, "elsewhere")
+    yield _framed("/private/editors.html", "For editors", fill("editors"), "editors")
+    yield _framed("/article/withdrawn.html", "Withdrawn", fill("withdrawn"), None, status=410)
+    yield _framed("/poll/", "Out of order", fill("broken"), None, status=500)
+    target = article_path(articles["bridge-reopens"])
+    yield Page("/bridge", lambda visit: b"", status=301, location=target)
 
 
 def _bare_pages() -> Iterator[Page]:
@@ -170,34 +187,23 @@ def _bare_pages() -> Iterator[Page]:
         ("/gallery/", "", "gallery"),
         ("/map/", "", "map"),
     ):
-        yield _constant_page(path, fill("bare", path=path, text=text), content)
+        yield _constant(path, fill("bare", path=path, text=text), content)
 
 
-def _failures(articles: Articles) -> Iterator[Page]:
-    """Yield the pages that have moved, were withdrawn or are broken."""
-    target = articles["bridge-reopens"].path
-    yield Page("/bridge", _constant(b""), status=301, location=target)
-    path = "/article/withdrawn.html"
-    yield _magazine_page(path, "Withdrawn", fill("withdrawn"), None, status=410)
-    yield _magazine_page("/poll/", "Out of order", fill("broken"), None, status=500)
-
-
-def _files(articles: Articles, url: str) -> Iterator[Page]:
+def _files(articles: dict[str, Article], url: str) -> Iterator[Page]:
     """Yield what is not HTML."""
     robots = f"User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"
-    places = "".join(f"<url><loc>{url}{a.path[1:]}</loc></url>" for a in articles.values())
-    sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{places}</urlset>'
-    for path, body, content_type in (
-        ("/style.css", STYLE, "text/css; charset=utf-8"),
-        ("/robots.txt", robots.encode(), "text/plain; charset=utf-8"),
-        ("/sitemap.xml", sitemap.encode(), "application/xml; charset=utf-8"),
-        ("/media/walk", WALK, "application/pdf"),
-        ("/media/levels.json", json.dumps(LEVELS).encode(), "application/json"),
-    ):
-        yield Page(path, _constant(body), content_type=content_type)
+    places = (f"<url><loc>{url}{article_path(a)[1:]}</loc></url>" for a in articles.values())
+    schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    sitemap = f'<urlset xmlns="{schema}">{"".join(places)}</urlset>'
+    yield _file("/style.css", STYLE, "text/css; charset=utf-8")
+    yield _file("/robots.txt", robots.encode(), "text/plain; charset=utf-8")
+    yield _file("/sitemap.xml", sitemap.encode(), "application/xml; charset=utf-8")
+    yield _file("/media/walk", WALK, "application/pdf")
+    yield _file("/media/levels.json", json.dumps(LEVELS).encode(), "application/json")
 
 
-def _magazine_page(
+def _framed(
     path: str,
     title: str,
     main: str,
@@ -215,10 +221,10 @@ def _magazine_page(
     return Page(path, render, content, status)
 
 
-def _constant_page(path: str, html: str, content: str) -> Page:
+def _constant(path: str, html: str, content: str) -> Page:
     """Return a page that is the same at every visit."""
-    return Page(path, _constant(html.encode()), content)
+    return Page(path, lambda visit: html.encode(), content)
 
 
-def _constant(body: bytes) -> Callable[[int], bytes]:
-    return lambda visit: body
+def _file(path: str, body: bytes, content_type: str) -> Page:
+    return Page(path, lambda visit: body, content_type=content_type)
