@@ -1,14 +1,13 @@
 """How much text scans leave out, by exact counts."""
 
-import json
 import random
 from contextlib import closing
 
+import commands
 import pytest
 from collections_on_disk import write_lines
 from texts import CHINESE, article, edited, replaced
 
-from dedup.cli import main
 from dedup.extraction import trafilatura
 from dedup.methods import SimHash
 from dedup.page import PageReader
@@ -124,16 +123,10 @@ def test_what_is_lost_does_not_depend_on_how_much_each_worker_has_read(tmp_path,
 
 
 def test_the_figures_name_the_worst_records(tmp_path, capsys):
-    path, out = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
     lines = [{"text": text, "url": f"http://a/{n}"} for n, text in enumerate(TEXTS)]
-    write_lines(path, lines)
-    command = ["scan", path, "-o", out]
-    with_keys = [*command, "--clusters", tmp_path / "clusters.jsonl"]
-    found = []
-    for arguments in (command, with_keys):
-        out.unlink(missing_ok=True)
-        assert main(list(map(str, [*arguments, "--json"]))) == 0
-        found.append(json.loads(capsys.readouterr().out)["lost_text"])
+    path = write_lines(tmp_path / "pages.jsonl", lines)
+    with_keys = "--clusters", tmp_path / "clusters.jsonl"
+    found = [commands.scanned(path, *options)[2]["lost_text"] for options in ((), with_keys)]
     assert found[0]["sequences"] == found[1]["sequences"] > 400
     one, other = (each["lossiest"][-1] for each in found)
     assert one == {"number": 2, "original": {"number": 1}, "lost": 4, "sequences": 202}
@@ -142,8 +135,6 @@ def test_the_figures_name_the_worst_records(tmp_path, capsys):
         "key": "http://a/1",
         "original": {"number": 1, "key": "http://a/0"},
     }
-    out.unlink()
     (tmp_path / "clusters.jsonl").unlink()
-    assert main(list(map(str, with_keys))) == 0
-    shown = capsys.readouterr().out
-    assert "of record 2 (http://a/1), left out for record 1" in shown
+    told = commands.shown(capsys, "scan", path, "-o", tmp_path / "other.jsonl", *with_keys)
+    assert "of record 2 (http://a/1), left out for record 1" in told

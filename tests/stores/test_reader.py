@@ -1,14 +1,13 @@
 """Ledgers that are looked at."""
 
-import json
 import shutil
 from contextlib import closing
 
 import pytest
+from commands import json_of, shown
 from ledgers import add, leave, publish, record
 from test_sqlite_store import IDENTITY, opened, query
 
-from dedup.cli import main
 from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader, StoredMatch
 
@@ -95,8 +94,7 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
         leave(ledger, hostile, {"pages": pages})
     times = "started = 1800000000, finished = 1800000061.5"
     query(path, f"UPDATE crawls SET spider = ?, {times}", hostile)
-    assert main(["report", str(path), "--json"]) == 0
-    numbers = json.loads(capsys.readouterr().out)
+    numbers = json_of(capsys, "report", path)
     assert (numbers["ledger"], numbers["bytes"]) == (str(path), path.stat().st_size)
     assert (numbers["pages"], numbers["identity"]) == (12, IDENTITY)
     del pages["per_second"]
@@ -109,13 +107,12 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
     ]  # fmt: skip
     groups = [(f"http://a/{n}{hostile}", n) for n in range(11, 1, -1)]
     assert [tuple(group.values()) for group in numbers["largest_groups"]] == groups
-    assert main(["report", str(path)]) == 0
-    out = capsys.readouterr().out
+    out = shown(capsys, "report", path)
     assert "\x1b" not in out
     [row] = [line.split() for line in out.splitlines() if line.startswith("1 ")]
-    shown = ["\ufffd[2J", "[red]"]
+    name = ["\ufffd[2J", "[red]"]
     counts = ["3", "2", "0", "5", "4", "1", "1"]
-    assert row == ["1", "1", *shown, "2027-01-15T08:00:00Z", *shown, *counts]
+    assert row == ["1", "1", *name, "2027-01-15T08:00:00Z", *name, *counts]
     assert out.splitlines()[-10].split() == ["11", "http://a/11\ufffd[2J", "[red]"]
 
 

@@ -5,7 +5,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from cases import each
 from collections_on_disk import write_lines
+from commands import refused, shown
 from crawls import crawl, query, spider_over
 from texts import article, edited, page
 from web import served
@@ -47,9 +49,8 @@ def again(url, ledger, **settings):
 def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     url, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
-    arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed]
-    assert main(list(map(str, arguments))) == 0
-    assert capsys.readouterr().out == f"{new}: 3 pages\n"
+    asked = "ledger", ledger, "-o", new, "--method", "verified", "--texts", feed
+    assert shown(capsys, *asked) == f"{new}: 3 pages\n"
     with LedgerReader(new) as reader:
         assert reader.method.max_distance == 0.4  # not that of simhash
     stored, counts = again(url, new, DEDUP_METHOD="verified")
@@ -73,10 +74,9 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
     items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
     items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
     write_lines(feed, items)
-    fields = ("--key-field", "link", "--text-field", "body")
-    arguments = ["ledger", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
-    assert main(list(map(str, arguments))) == 0
-    assert capsys.readouterr().out == f"{new}: 3 pages\n"
+    asked = "ledger", ledger, "-o", new, "--method", "verified", "--texts", feed
+    fields = "--key-field", "link", "--text-field", "body"
+    assert shown(capsys, *asked, *fields) == f"{new}: 3 pages\n"
 
 
 def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys):
@@ -85,9 +85,8 @@ def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys)
     lines = [json.loads(line) for line in feed.read_text().splitlines()]
     lines[0]["text"] += " Not what was judged."
     write_lines(feed, lines)
-    arguments = ["ledger", ledger, "-o", new, "--method", "minhash", "--texts", feed]
-    assert main(list(map(str, arguments))) == 0
-    assert "1 page without a text: stored again when met" in capsys.readouterr().out
+    asked = "ledger", ledger, "-o", new, "--method", "minhash", "--texts", feed
+    assert "1 page without a text: stored again when met" in shown(capsys, *asked)
     assert again(url, new, DEDUP_METHOD="minhash")[0] == ["/a"]
 
 
@@ -104,7 +103,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         (["--texts", "body.jsonl"], "--texts is for a ledger and --method"),
@@ -127,10 +126,7 @@ def test_what_is_wrong_is_said_in_one_line(
     (tmp_path / "bad.jsonl").write_text('{"url": "http://a/", "text": "b"}\n{"url": \n')
     (tmp_path / "body.jsonl").write_text('{"url": "http://a/", "body": "b"}\n')
     before = sorted(path.name for path in tmp_path.iterdir())
-    assert main(["ledger", "pages.sqlite", "-o", "new.sqlite", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refused(capsys, "ledger", "pages.sqlite", "-o", "new.sqlite", *arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
