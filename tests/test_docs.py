@@ -33,7 +33,7 @@ import collections_on_disk
 import pytest
 import scrapy.squeues
 from cases import each
-from crawls import crawl, spider_over
+from crawls import crawl_site, path_of
 from redis_server import RedisServer, redis_server
 from texts import article, page, replaced
 from web import served
@@ -306,13 +306,11 @@ def check_settings(settings: dict[str, Any]) -> None:
     def parse(self: Any, response: Any) -> Any:
         yield {"url": response.url, "body": response.text, **dict.fromkeys(OF_ITEMS, "L-1")}
 
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site), parse=parse, _job="26")
-        result = crawl(spider, **settings)
-    copies = [item["url"] for item, _ in result.dropped]
+    result = crawl_site(site, parse=parse, _job="26", **settings)
+    copies = [item for item, _ in result.dropped]
     if settings.get("DEDUP_ACTION") == "mark":
-        copies = [i["url"] for i in result.items if i["dedup"]["verdict"] == "exact-duplicate"]
-    assert copies == [f"{url}/site/copy"]
+        copies = [i for i in result.items if i["dedup"]["verdict"] == "exact-duplicate"]
+    assert [path_of(item["url"]) for item in copies] == ["/site/copy"]
     assert not result.messages()
     assert "log_count/ERROR" not in result.stats
 
@@ -358,18 +356,19 @@ def write_files_to_scan(folder: Path) -> None:
 def write_method(folder: Path) -> None:
     """Write the method that docs/architecture.md shows, and pages with judged pairs."""
     write_pages_to_calibrate(folder)
-    (folder / "my_project").mkdir()
-    blocks = blocks_of("docs/architecture.md")
-    methods = "\n".join(block.text for block in blocks if block.language == "python")
-    (folder / "my_project" / "methods.py").write_text(methods)
+    write_module(folder / "my_project" / "methods.py", "docs/architecture.md")
 
 
 def write_scopes(folder: Path) -> None:
     """Write the functions that the recipes show."""
-    (folder / "my_project").mkdir()
-    blocks = blocks_of("docs/recipes.md")
-    functions = "\n".join(b.text for b in blocks if b.language == "python" and "def " in b.text)
-    (folder / "my_project" / "scopes.py").write_text(functions)
+    write_module(folder / "my_project" / "scopes.py", "docs/recipes.md")
+
+
+def write_module(path: Path, document: str) -> None:
+    """Write what a document defines in Python."""
+    path.parent.mkdir()
+    blocks = (block for block in blocks_of(document) if block.language == "python")
+    path.write_text("\n".join(block.text for block in blocks if "def " in block.text))
 
 
 INPUTS: dict[str, Callable[[Path], None]] = {
@@ -496,26 +495,15 @@ def test_every_block_works(
 
 
 RECIPES = [
-    # A scope of docs/recipes.md, pages of one text, and which of them are kept.
-    ("field:sku", [("/a", "1"), ("/b", "2"), ("/c", "1"), ("/d", None)], [0, 1, 3]),
-    (
-        "my_project.scopes.product",
-        [("/a", "1"), ("/b", "2"), ("/c", None), ("/d", None)],
-        [0, 1, 2],
-    ),
-    (["field:headword", "host"], [("/a", "1"), ("/b", "2"), ("/c", "1")], [0, 1]),
-    ("my_project.scopes.version", [("/v1/a", None), ("/v2/a", None), ("/v1/b", None)], [0, 1]),
-    ("language", [("/de/a", None), ("/en/a", None), ("/de/b", None)], [0, 1]),
-    (
-        "my_project.scopes.judged",
-        [("/jobs/a", None), ("/jobs/b", None), ("/c", None), ("/d", None)],
-        [0, 1, 2],
-    ),
-    (
-        "my_project.scopes.language_of_path",
-        [("/de/a", None), ("/en/a", None), ("/de/b", None), ("/start/a", None)],
-        [0, 1],  # /start/ says nothing, and its page declares to be in English
-    ),
+    # A scope of docs/recipes.md, pages of one text with their numbers, and which of them are kept.
+    ("field:sku", "/a=1 /b=2 /c=1 /d", "/a /b /d"),
+    ("my_project.scopes.product", "/a=1 /b=2 /c /d", "/a /b /c"),
+    (["field:headword", "host"], "/a=1 /b=2 /c=1", "/a /b"),
+    ("my_project.scopes.version", "/v1/a /v2/a /v1/b", "/v1/a /v2/a"),
+    ("language", "/de/a /en/a /de/b", "/de/a /en/a"),
+    ("my_project.scopes.judged", "/jobs/a /jobs/b /c /d", "/jobs/a /jobs/b /c"),
+    # /start/ says nothing, and its page declares to be in English.
+    ("my_project.scopes.language_of_path", "/de/a /en/a /de/b /start/a", "/de/a /en/a"),
 ]
 
 
@@ -523,23 +511,19 @@ RECIPES = [
 def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_scopes(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    told = (ROOT / "docs" / "recipes.md").read_text()
+    recipes = (ROOT / "docs" / "recipes.md").read_text()
     for scope, pages, kept in RECIPES:
         if "language_of_path" not in scope:
-            assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told
+            assert f"DEDUP_SCOPE = {json.dumps(scope)}" in recipes
         german = page(article(1)).replace('lang="en"', 'lang="de"')
-        site = {path: german if "/de/" in path else page(article(1)) for path, _ in pages}
-        numbers = dict(pages)
+        told = (one.partition("=") for one in pages.split())
+        numbers = {path: number or None for path, _, number in told}
+        site = {path: german if "/de/" in path else page(article(1)) for path in numbers}
 
         def parse(self: Any, response: Any, numbers: Any = numbers) -> Any:
-            number = numbers[response.url.removeprefix(self.site)]
-            yield {"url": response.url, **dict.fromkeys(OF_ITEMS, number)}
+            yield {"url": response.url, **dict.fromkeys(OF_ITEMS, numbers[path_of(response.url)])}
 
-        with served(site) as url:
-            spider = spider_over(*(url + path for path in site), parse=parse, site=url)
-            result = crawl(spider, DEDUP_SCOPE=scope)
-        paths = [item["url"].removeprefix(url) for item in result.items]
-        assert paths == [pages[place][0] for place in kept], scope
+        assert crawl_site(site, parse=parse, DEDUP_SCOPE=scope).stored == kept.split(), scope
 
 
 def test_no_reason_is_left_of_a_block_that_is_gone():
