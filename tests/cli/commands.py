@@ -75,6 +75,14 @@ def scanned(path, *arguments):
     return code, places, json.loads(output.getvalue())
 
 
+def contents(path):
+    """The bytes of a file, or those of every file in a folder by their names."""
+    if path.is_file():
+        return path.read_bytes()
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
+
+
 def lines_of(path):
     if path.suffix == ".parquet":
         return pq.read_table(path).to_pylist()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import commands
 import pytest
-from commands import TOWN, refused, run
+from commands import TOWN, json_of, refused, run
 from crawls import known_site
 from ledgers import add, joined, leave, publish, record
 from redis import Redis
@@ -37,10 +37,6 @@ def url(server, request):
 
 def url_of(server, namespace, password=PASSWORD):
     return f"redis://:{quote(password, '')}@127.0.0.1:{server.port}/0?namespace={namespace}"
-
-
-def name_of(server, namespace):
-    return f"redis://127.0.0.1:{server.port}/0?namespace={namespace}"
 
 
 @pytest.fixture(scope="module")
@@ -73,26 +69,23 @@ def shown(capsys, *arguments):
 
 
 @pytest.mark.slow
-def test_stats_are_those_of_the_ledger(town, server, tmp_path, capsys):
+def test_stats_are_those_of_the_ledger(town, tmp_path, capsys):
     store, _ = town
     file = tmp_path / "pages.sqlite"
     assert shown(capsys, "ledger", store, "-o", file) == f"{file}: 2 pages\n"
-    of_store, of_file = (
-        json.loads(shown(capsys, "report", place, "--json")) for place in (store, file)
-    )
-    assert of_store == of_file | {"ledger": name_of(server, "town"), "bytes": None}
+    of_store, of_file = (json_of(capsys, "report", place) for place in (store, file))
+    assert of_store == of_file | {"ledger": without_secrets(store), "bytes": None}
     assert (of_store["pages"], of_store["ended"], of_store["matches"]) == (2, 1, 2)
     assert [(row["run"], row["pages"]["judged"]) for row in of_store["crawls"]] == [(1, 4), (2, 3)]
     out = shown(capsys, "report", store)
-    assert out.startswith(f"{name_of(server, 'town')}\npages        2 that count, 1 replaced")
+    assert out.startswith(f"{without_secrets(store)}\npages        2 that count, 1 replaced")
     assert "size" not in out
 
 
 @pytest.mark.slow
-def test_reports_and_explanations_are_those_of_a_ledger_without_texts(
-    town, server, tmp_path, capsys
-):
-    (store, site), path, name = town, tmp_path / "report.html", name_of(server, "town")
+def test_reports_and_explanations_are_those_of_a_ledger_without_texts(town, tmp_path, capsys):
+    store, site = town
+    path, name = tmp_path / "report.html", without_secrets(store)
     assert shown(capsys, "report", store, "-o", path) == f"{path}: 5 pages, 2 groups\n"
     html = path.read_text()
     assert "Duplicates in the ledger (2 crawls)" in html
@@ -210,7 +203,7 @@ def test_a_ledger_moves_into_a_store_another_one_and_back(url, ledger, tmp_path,
 def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
     shown(capsys, "ledger", ledger, "-o", url, "--scope", "host")
-    stats = json.loads(shown(capsys, "report", url, "--json"))
+    stats = json_of(capsys, "report", url)
     assert (stats["identity"]["scope"], stats["pages"]) == ("host", 1200)
     shown(capsys, "ledger", url, "-o", file, "--scope", "crawl")
     assert pages_of(file) == pages_of(ledger)

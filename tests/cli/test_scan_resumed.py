@@ -5,12 +5,12 @@ import os
 import random
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 import pytest
 from cases import mixed
 from collections_on_disk import NAMES, write
-from commands import json_of, refused, run, shown
+from commands import contents, json_of, refused, run, shown
+from processes import children
 from texts import article, edited
 
 from dedup.records import JsonLines
@@ -37,11 +37,6 @@ def interrupting(monkeypatch, number):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(SketchesFile, "add", add_and_interrupt)
-
-
-def children():
-    tasks = Path("/proc/self/task").iterdir()
-    return {child for task in tasks for child in (task / "children").read_text().split()}
 
 
 @pytest.mark.parametrize(
@@ -96,11 +91,6 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     assert [of.pop("from_sketches") for of in figures] == [0, len(TEXTS)]
     assert figures[0] == figures[1]
     assert contents(targets[0]) == contents(targets[1])
-
-
-def contents(path):
-    files = sorted(path.rglob("*.*")) if path.is_dir() else [path]
-    return [(str(file.relative_to(path)), file.read_bytes()) for file in files]
 
 
 def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypatch):
