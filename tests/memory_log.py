@@ -1,5 +1,6 @@
 """A log in the memory of the tests, whose clock, network and history can be ruled."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
@@ -207,23 +208,18 @@ class MemoryLog(Log):
 
 
 class MemoryServer(LogServer):
-    """All logs in memory, with one clock."""
+    """All logs in memory."""
 
     def __init__(self, folder):
         super().__init__(folder)
-        self._servers = {}
-        self._now = 1_000_000.0
-        self._is_down = False
+        self._servers = defaultdict(Server)
 
     def connect(self, namespace, lease=LEASE):
-        server = self._servers.setdefault(namespace, Server())
-        server.now, server.is_down = self._now, self._is_down
-        return MemoryLog(server, lease=lease)
+        return MemoryLog(self._servers[namespace], lease=lease)
 
     async def pass_time(self, seconds):
-        self._now += seconds
         for server in self._servers.values():
-            server.now = self._now
+            server.now += seconds
 
     def contents(self, namespace):
         return self._servers[namespace].backup()
@@ -235,7 +231,6 @@ class MemoryServer(LogServer):
         self._set_down(False)
 
     def _set_down(self, is_down):
-        self._is_down = is_down
         for server in self._servers.values():
             server.is_down = is_down
 

@@ -14,14 +14,13 @@ from dedup.cli.explain import read_source
 TEXT = "我们在北京大学喝茶"
 
 
-def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path):
-    (tmp_path / "page").write_bytes(f"<meta charset=gb2312>{TEXT}".encode("gbk"))
-    assert read_source(str(tmp_path / "page")) == (f"<meta charset=gb2312>{TEXT}", False)
-
-
-def test_the_name_of_a_file_says_that_it_is_html(tmp_path):
-    (tmp_path / "page.HTML").write_text("<title>Shop</title>")
-    assert read_source(str(tmp_path / "page.HTML")) == ("<title>Shop</title>", True)
+@each(("name", "is_html"), [("page", False), ("page.HTML", True)])
+def test_a_file_is_read_in_the_encoding_that_it_declares_and_is_html_by_its_name(
+    tmp_path, name, is_html
+):
+    html = f"<meta charset=gb2312>{TEXT}"
+    (tmp_path / name).write_bytes(html.encode("gbk"))
+    assert read_source(str(tmp_path / name)) == (html, is_html)
 
 
 @each(

@@ -107,29 +107,22 @@ async def test_a_user_who_may_not_do_what_is_needed_is_refused(own_server, logs)
     assert "secret" not in await refused(log.open(), "no permissions to run the 'evalsha'")
 
 
-async def test_keys_of_others_are_refused_and_left_alone(server, logs):
+async def test_keys_of_others_and_of_another_format_are_refused_and_left_alone(server, logs):
+    url = f"{server.url}?namespace=a"
     with server.client() as client:
         for key in ("{dedup:a}:log", "{dedup:a}:owners", "{dedup:a}:about"):
             client.set(key, "theirs")
-            await refused(logs(f"{server.url}?namespace=a").open(), "WRONGTYPE|about is missing")
+            await refused(logs(url).open(), "WRONGTYPE|about is missing")
             assert client.get(key) == b"theirs"
             client.delete(key)
         client.rpush("{dedup:a}:log", "theirs")
-        await refused(logs(f"{server.url}?namespace=a").open(), "{dedup:a}:about is missing")
-        for about in ("", "{}", "1", "null", '{"format": 1}', b"\xff"):
+        await refused(logs(url).open(), "{dedup:a}:about is missing")
+        for about in ("{}", "1", "null", '{"format": 1}', b"\xff"):
             client.hset("{dedup:a}:about", "made_with", about)
-            if about:
-                await refused(
-                    logs(f"{server.url}?namespace=a").open(), "{dedup:a}:about cannot be read"
-                )
-
-
-async def test_another_format_is_refused(server, logs):
-    with server.client() as client:
-        client.hset("{dedup:dedup}:about", "made_with", '{"format": 99, "identity": {}}')
-    await refused(
-        logs(server.url).open(), f"format 99, .* has format {FORMAT}: use another namespace"
-    )
+            await refused(logs(url).open(), "{dedup:a}:about cannot be read")
+        client.hset("{dedup:a}:about", "made_with", '{"format": 99, "identity": {}}')
+        told = f"format 99, .* has format {FORMAT}: use another namespace"
+        await refused(logs(url).open(), told)
 
 
 async def test_what_speaks_another_language_or_an_older_one_is_refused(logs):
@@ -288,21 +281,15 @@ async def test_a_server_that_is_busy_is_down_until_it_is_free(logs):
 
 async def test_what_nobody_of_us_wrote_is_told(server, logs):
     process = await logs.joined(server.url)
+    await process.store(record(1))
     log = process.log
     with server.client() as client:
         client.rpush("{dedup:dedup}:crawls", "nonsense")
         client.hset("{dedup:dedup}:duplicates", "nonsense", "nonsense")
-    steps = [log.crawls(), collected(log.duplicates())]
-    for step in steps:
-        await refused(step, f"{log.name.replace('?', '.')} is damaged")
-
-
-async def test_what_is_no_entry_is_told(server, logs):
-    process = await logs.joined(server.url)
-    await process.store(record(1))
-    with server.client() as client:
         client.lset("{dedup:dedup}:log", 1, "nonsense")
-    for step in (process.exchange(), process.log.entries(0), collected(process.log.snapshot())):
+    for step in (log.crawls(), collected(log.duplicates())):
+        await refused(step, f"{log.name.replace('?', '.')} is damaged")
+    for step in (process.exchange(), log.entries(0), collected(log.snapshot())):
         await refused(step, "damaged: entry 2 is none: b'nonsense'")
 
 

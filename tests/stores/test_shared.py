@@ -455,15 +455,6 @@ async def test_what_others_of_the_run_had_stored_before_a_process_joined_is_earl
     assert await kinds(always_on, *versions) == [Kind.REPEATED, Kind.REPEATED]
 
 
-async def test_a_crawl_that_is_started_again_at_once_stores_what_has_changed_since(server):
-    """The lease of the one that was killed keeps its run open."""
-    await (await begun(server)).keep(NEAR, "a")
-    again = await begun(server)
-    changed = await again.keep(NEARER, "a")
-    assert changed.verdict.kind is Kind.CHANGED
-    assert changed.claim.replaces == (1,)
-
-
 async def test_what_is_stored_while_a_process_joins_is_earlier(server):
     process = Process(server)
     await process.store.open()
