@@ -91,7 +91,7 @@ def _exported(trouble: str) -> str:
 
 
 class Article(Item):
-    url, unit, text, body, refused = Field(), Field(), Field(), Field(), Field()
+    url, unit, text, body = Field(), Field(), Field(), Field()
     trouble = Field(serializer=_exported)
 
 
@@ -100,7 +100,6 @@ class Post:
     url: str
     unit: str
     text: str
-    refused: str
     trouble: str = field(metadata={"serializer": _exported})
     body: str | None = None
 
@@ -170,10 +169,8 @@ def _item(response: Any, article: Any, trouble: str) -> Any:
     url = f"{response.url}#{unit}" if has_fragments else response.url
     kinds = KINDS_THAT_FAIL if trouble == "export" else KINDS
     kind = kinds[crc32(urlsplit(url).path.encode()) % len(kinds)]
-    return kind(
-        url=url, unit=unit, text="\n".join(article.css("p::text").getall()), trouble=trouble,
-        refused=response.css("body::attr(data-refused)").get() or "",
-    )  # fmt: skip
+    text = "\n".join(article.css("p::text").getall())
+    return kind(url=url, unit=unit, text=text, trouble=trouble)
 
 
 class Pipeline:
@@ -195,4 +192,4 @@ class Accepted:
     def __init__(self, options: dict[str, Any] | None) -> None: ...
 
     def accepts(self, item: Any) -> bool:
-        return not ItemAdapter(item).get("refused")
+        return ItemAdapter(item).get("trouble") != "refused"

@@ -42,7 +42,7 @@ class Disturber:
         if code is None:
             self.found["hangs"].append(self.crawl.last_words())
         if after and code == 0 and not (self.crawl.job or self.crawl.was_refused()):
-            self.crawl.check_contents(self.found, after, self._given)
+            self.crawl.check_contents(self.found, after)
         return code
 
     def _killed(self, process: ForkServerProcess) -> bool:

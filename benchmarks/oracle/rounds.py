@@ -63,7 +63,7 @@ def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
             came = DISTURBANCES[disturbance].play(disturber)
             (result.disturbances if came else result.missed).append(disturbance)
             crawl.check_ledger(result.violations, f"after {disturbance}")
-        result.counts = dict(crawl.finish(result.violations))
+        result.counts = crawl.finish(result.violations)
         if keep and result.violations:
             shutil.copytree(folder, keep / f"{name}-{seed}-{number}", dirs_exist_ok=True)
     result.seconds = round(time.monotonic() - begin, 1)

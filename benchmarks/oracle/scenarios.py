@@ -44,7 +44,6 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "reports": ("bulky", {"DEDUP_REPORT": "reports"}),
     "plain": ("plain", {}),
     "parts": ("parts", {}),
-    "refused": ("refused", {}),
     "chains": ("chains", {}),
     "fields": ("plain", {"DEDUP_FIELDS": {"text": "body"}, "DEDUP_DUPLICATES": "duplicates"}),
     "items": ("items", {"DEDUP_ITEM_FIELD": "text", "DEDUP_DUPLICATES": "duplicates"}),

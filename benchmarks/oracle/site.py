@@ -21,7 +21,7 @@ REVIEWS = (
 )
 TROUBLES = (
     "callback-first", "callback-item", "callback-midway", "callback-last", "pipeline", "export",
-    "drop", "replace",
+    "drop", "replace", "refused",
 )  # fmt: skip
 Troubles = Sequence[str]
 Key = tuple[str, str]
@@ -37,14 +37,16 @@ class Contents:
     """The text of each item."""
     items_of: dict[str, set[Key]] = field(default_factory=dict)
     """The items that are stored if a ledger says that the page at this path is."""
-    troubled: set[str] = field(default_factory=set)
-    """The paths of pages at which a callback, a pipeline or an exporter fails."""
-    refused: set[str] = field(default_factory=set)
-    """The paths of pages whose items the feeds refuse."""
+    troubles: dict[str, str] = field(default_factory=dict)
+    """Where a callback, a pipeline, an exporter or a feed fails, by the path of the page."""
 
     @property
     def units(self) -> set[str]:
-        return {unit for path, unit in self.texts if urldefrag(path)[0] not in self.refused}
+        return {unit for _, unit in self.texts}
+
+    def is_refused(self, key: Key) -> bool:
+        """Return whether feeds refuse the item."""
+        return self.troubles.get(urldefrag(key[0])[0]) == "refused"
 
     def add(
         self,
@@ -58,7 +60,7 @@ class Contents:
         Each article is an item.
         """
         self.pages[path] = html(articles, trouble=trouble, **options)
-        self.troubled |= {path} if trouble else set()
+        self.troubles |= {path: trouble} if trouble else {}
         for unit, text in articles:
             item = f"{path}#{unit}" if "fragments" in options else path
             self.expect(item, unit, "\n".join(text))
@@ -170,18 +172,6 @@ def bulky(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterat
             yield site.add(f"/page/{unit}/{copy}", [(unit, text)])
 
 
-def refused(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
-    """As `plain`, but the feeds refuse the items of some pages, of each content not of all."""
-    yield from plain(site, rng, count, troubles)
-    for unit in sorted({unit for _, unit in site.texts}):
-        paths = [path for path, of in site.texts if of == unit]
-        keep = rng.choice([path for path in paths if path not in site.troubled])
-        for path in paths:
-            if path != keep and rng.random() < 0.6:
-                site.refused.add(path)
-                site.pages[path] = site.pages[path].replace("<body ", '<body data-refused="1" ')
-
-
 def parts(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Pages of three items."""
     for number in range(0, count, 3):
@@ -212,7 +202,7 @@ def chains(site: Contents, rng: Random, count: int, troubles: Troubles) -> Itera
             path, reviews = f"/product/{unit}/{copy}", f"/product/{unit}/{copy}/reviews"
             site.pages[path] = html([(unit, copies[copy])], following=reviews)
             site.pages[reviews] = html([(unit, [REVIEWS])], trouble=trouble)
-            site.troubled |= {path, reviews} if trouble else set()
+            site.troubles |= {path: trouble, reviews: trouble} if trouble else {}
             site.expect(path, unit, "\n".join([*copies[copy], REVIEWS]), path, reviews)
             yield path
 
@@ -234,7 +224,7 @@ def hubs(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterato
 
 
 SHAPES: dict[str, Shape] = {
-    shape.__name__: shape for shape in (plain, bulky, refused, parts, items, chains, hubs)
+    shape.__name__: shape for shape in (plain, bulky, parts, items, chains, hubs)
 }
 
 
