@@ -1,8 +1,12 @@
 """Records, and ledgers by hand, without a crawl: the verbs of a store, one after the other."""
 
+import sqlite3
+from contextlib import closing
+
 from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.record import Claimed, Committed, PageRecord, Stored, StoredBatch, pack_items
+from dedup.record_field import MadeWith, to_field
 from dedup.stores import News, SqliteStore, finished
 
 
@@ -21,6 +25,18 @@ def page(content, key="a", scope="", tokens=100, item=b""):
 def records_of(texts, method):
     """The records of pages with these main texts."""
     return [page.record for page in PageReader(None, method).read_texts(texts)]
+
+
+OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
+"""What records of pages are made with besides a method, if nothing else is said."""
+
+
+def field_of(text, key="http://a/", scope="", method=None, item=b"", **others):
+    """What a crawl writes of a page with a main text into the field for records."""
+    method = method or SimHash()
+    [made] = records_of([text], method)
+    record = made.under(key, scope)._replace(item=item)
+    return to_field(record, MadeWith.of(method, {**OTHERS, **others}))
 
 
 def joined(path, identity, **options):
@@ -51,6 +67,12 @@ def commits_of(claims):
 def publish(store):
     with store.publishing() as news:
         finished(store.exchange([], news))
+
+
+def query(path, sql, *arguments):
+    """What the file of a ledger answers, which nobody has open, or how it is changed."""
+    with closing(sqlite3.connect(path)) as file, file:
+        return file.execute(sql, arguments).fetchall()
 
 
 def leave(store, reason="finished", report=None, texts=()):

@@ -2,13 +2,12 @@
 
 import re
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from cases import each
 from commands import TOWN, json_of, refused, run, shown
 from crawls import crawl_site, known_site
+from ledgers import query
 from texts import article, edited, page, replaced
 
 from dedup.stores import SqliteStore
@@ -28,8 +27,7 @@ def town(tmp_path_factory):
 def copied(town, path, change):
     """A copy of the ledger at *path*, with a change in SQL."""
     shutil.copy(town[0], path)
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute(change)
+    query(path, change)
     return path
 
 

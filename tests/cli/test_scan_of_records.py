@@ -8,29 +8,20 @@ import pyarrow.parquet as pq
 import pytest
 from cases import each
 from collections_on_disk import write_lines
+from ledgers import field_of
 from texts import article, edited
 
 from dedup.methods import METHODS
-from dedup.page import PageReader
-from dedup.record_field import MadeWith, to_field
 
-OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short", "short"]
 KEPT = [0, 1, 4, 5]
 
 
 def records_of(texts, method=None, scopes=None, items=None):
     """What a crawl would write of pages with *texts*; ``None`` where there is none."""
-    method = method or METHODS["simhash"]()
-    made_with = MadeWith.of(method, OTHERS)
-    pages = iter(PageReader(lambda html: html, method).read_texts(list(filter(None, texts))))
     scopes, items = scopes or [""] * len(texts), items or [b""] * len(texts)
-
-    def record(number, scope, item):
-        return next(pages).record.under(f"http://a/{number}", scope)._replace(item=item)
-
     return [
-        text and to_field(record(number, scope, item), made_with)
+        text and field_of(text, f"http://a/{number}", scope, method, item)
         for number, (text, scope, item) in enumerate(zip(texts, scopes, items, strict=True))
     ]
 

@@ -1,14 +1,14 @@
 """What became of a page, in words, by what real crawls left."""
 
 import json
-import sqlite3
-from contextlib import closing
+import shutil
 
 import commands
 import pytest
 from cases import each
 from commands import COPIES, refused
 from crawls import known_site
+from ledgers import query
 from texts import article, edited, page
 
 from dedup.cli import main
@@ -129,17 +129,9 @@ def test_of_an_unknown_page_the_nearest_known_ones_are_named(left, capsys, asked
 
 def test_expired_marked_and_restored_pages_are_told_apart(left, tmp_path, capsys):
     folder, url = left
-    path = tmp_path / "pages.sqlite"
-    with (
-        closing(sqlite3.connect(folder / "pages.sqlite")) as file,
-        closing(sqlite3.connect(path)) as copy,
-        copy,
-    ):
-        file.backup(copy)
-        copy.execute("UPDATE pages SET ended = seen + 100 WHERE url LIKE '%/a'")
-        copy.execute(
-            "UPDATE crawls SET report = json_set(report, '$.settings.DEDUP_ACTION', 'mark')"
-        )
+    path = shutil.copy(folder / "pages.sqlite", tmp_path / "pages.sqlite")
+    query(path, "UPDATE pages SET ended = seen + 100 WHERE url LIKE '%/a'")
+    query(path, "UPDATE crawls SET report = json_set(report, '$.settings.DEDUP_ACTION', 'mark')")
     [expired, _] = events(capsys, f"{url}/a", path)
     assert "It expired on 20" in expired["words"]
     [marked] = events(capsys, f"{url}/near", path)

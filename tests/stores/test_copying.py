@@ -1,12 +1,10 @@
 """Every log becomes a ledger, and every ledger a log."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ledgers import add, joined, leave, publish, record
+from ledgers import add, joined, leave, publish, query, record
 from test_log import IDENTITY
 from test_log import joined as taking_part
 
@@ -140,8 +138,7 @@ async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
 
 
 async def test_a_ledger_that_is_damaged_is_told(place, ledger):
-    with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 24")
+    query(ledger, "UPDATE pages SET evidence = x'00' WHERE id = 24")
     with pytest.raises(LedgerError, match="page 24 has a value of a wrong type") as caught:
         await copy_to_log(ledger, place.log(), name="what it is called")
     assert "what it is called" in str(caught.value)

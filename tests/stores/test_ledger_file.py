@@ -93,8 +93,7 @@ def test_a_converted_ledger_has_nothing_of_what_was_in_its_place(path, script, i
         path.unlink()
     reindex(source, path, scope="host")
     assert stored(path) == [7, 8]
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert ledgers.query(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 @pytest.mark.parametrize("end", ["", "-journal", "-wal"])
@@ -174,9 +173,8 @@ def test_a_conversion_that_is_killed_leaves_one_or_the_other_ledger_whole(path):
 def test_a_conversion_that_fails_leaves_what_was_there(path, tmp_path):
     source = path.with_name("source.sqlite")
     store(source, 7)
-    with closing(sqlite3.connect(source)) as file, file:
-        file.execute("DROP TABLE matches")
-        file.execute("UPDATE about SET value = '{}' WHERE name = 'identity'")
+    ledgers.query(source, "DROP TABLE matches")
+    ledgers.query(source, "UPDATE about SET value = '{}' WHERE name = 'identity'")
     before = sorted(file.name for file in tmp_path.iterdir())
     with pytest.raises(LedgerError, match="is damaged"):
         reindex(source, path, scope="host")
@@ -217,8 +215,7 @@ def test_a_ledger_that_was_removed_while_in_use_is_not_replaced(path):
 
 @pytest.mark.parametrize("opened", [lambda path: SqliteStore(path, IDENTITY), LedgerReader])
 def test_the_database_of_another_program_is_not_changed(path, opened):
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("CREATE TABLE pages (id)")
+    ledgers.query(path, "CREATE TABLE pages (id)")
     before = path.read_bytes()
     with pytest.raises(LedgerError, match=r"is not a ledger of scrapy-dedup; use another file"):
         opened(path)

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 from commands import json_of, shown
-from ledgers import add, leave, publish, record
-from test_sqlite_store import IDENTITY, opened, query
+from ledgers import add, leave, publish, query, record
+from test_sqlite_store import IDENTITY, opened
 
 from dedup.stores import LedgerError
 from dedup.stores.reader import LedgerReader, StoredMatch

@@ -8,21 +8,12 @@ import pytest
 from cases import each
 from collections_on_disk import write_lines
 from commands import refused, shown
-from ledgers import records_of
+from ledgers import field_of
 from texts import article, edited
 
 from dedup.methods import METHODS
 from dedup.record import unpack_items
-from dedup.record_field import MadeWith, to_field
 from dedup.stores.reader import LedgerReader
-
-OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
-
-
-def record_of(text, key="http://a/", scope="", method=None, item=b"", **others):
-    method = method or METHODS["simhash"]()
-    record = records_of([text], method)[0].under(key, scope)._replace(item=item)
-    return to_field(record, MadeWith.of(method, {**OTHERS, **others}))
 
 
 def write(path, *records):
@@ -52,7 +43,7 @@ def test_the_last_record_of_a_key_counts_over_all_feeds_and_the_others_have_ende
     tmp_path, target, rebuild
 ):
     old, new, other = (
-        record_of(article(number), key)
+        field_of(article(number), key)
         for number, key in ((1, "http://a/"), (2, "http://a/"), (3, "http://b/"))
     )
     feeds = [write(tmp_path / "1.jsonl", old, other), write(tmp_path / "2.jsonl", new, other)]
@@ -76,15 +67,15 @@ def test_the_items_of_one_page_are_all_there_and_those_of_another_text_take_thei
     tmp_path, target, rebuild
 ):
     told = [b"a value!", b"another!", b"", b"a value!"]
-    first = [record_of(article(1), item=item) for item in told]
-    other = record_of(article(3), "http://b/", item=b"a value!another!")
+    first = [field_of(article(1), item=item) for item in told]
+    other = field_of(article(3), "http://b/", item=b"a value!another!")
     feed = write(tmp_path / "1.jsonl", *first[:2], other, *first[2:])
     rebuild(feed)
     assert [key for key, *_ in stored(target)] == ["http://a/", "http://b/"]
     assert items(target) == {
         "http://a/": [b"a value!", b"another!", b""], "http://b/": [b"a value!another!"]
     }  # fmt: skip
-    changed = [record_of(article(2), item=item) for item in (b"changed!", b"a value!")]
+    changed = [field_of(article(2), item=item) for item in (b"changed!", b"a value!")]
     later = write(tmp_path / "2.jsonl", *changed)
     target.unlink()
     rebuild(feed, later)
@@ -95,7 +86,7 @@ def test_the_items_of_one_page_are_all_there_and_those_of_another_text_take_thei
 
 def test_with_an_item_field_each_content_counts_until_a_near_one_follows(tmp_path, target, rebuild):
     texts = [article(3), article(2), edited(article(3))]
-    records = [record_of(text, item_field="body") for text in texts]
+    records = [field_of(text, item_field="body") for text in texts]
     rebuild(write(tmp_path / "a.jsonl", *records))
     assert [digest for _, _, digest, _ in stored(target)] == [
         records[1]["digest"],
@@ -110,7 +101,7 @@ def test_an_item_takes_the_place_of_a_part_of_it_but_not_of_what_contains_it(
 ):
     method = METHODS["containment"]()
     part, whole = (
-        record_of(text, method=method, item_field="body")
+        field_of(text, method=method, item_field="body")
         for text in (article(1), f"{article(2)} {article(1)}")
     )
     for records, count in (((part, whole), 1), ((whole, part), 2)):
@@ -122,7 +113,7 @@ def test_an_item_takes_the_place_of_a_part_of_it_but_not_of_what_contains_it(
 def test_pages_count_as_stored_when_their_feed_was_written_but_not_in_the_future(
     tmp_path, target, rebuild
 ):
-    feeds = [write(tmp_path / f"{n}.jsonl", record_of(article(n), f"http://{n}/")) for n in (1, 2)]
+    feeds = [write(tmp_path / f"{n}.jsonl", field_of(article(n), f"http://{n}/")) for n in (1, 2)]
     os.utime(feeds[0], (1_000_000, 1_000_000))
     now = os.stat(feeds[1]).st_mtime
     os.utime(feeds[1], (now + 1e6, now + 1e6))
@@ -134,10 +125,10 @@ def test_pages_count_as_stored_when_their_feed_was_written_but_not_in_the_future
 
 
 def test_what_was_dropped_does_not_count_as_stored(tmp_path, target, rebuild):
-    item = {"dedup_record": record_of(article(1))}
+    item = {"dedup_record": field_of(article(1))}
     names = ("url", "verdict", "original", "distance", "dropped")
     dropped = write_lines(tmp_path / "1.jsonl", [{**dict.fromkeys(names), "item": item}])
-    feed = write(tmp_path / "2.jsonl", record_of(article(2), "http://b/"))
+    feed = write(tmp_path / "2.jsonl", field_of(article(2), "http://b/"))
     assert rebuild(dropped, feed) == (
         f"{target}: 1 page\n1 item is passed over, to be stored again when met; the first: "
         f"{dropped}, record 1: it was dropped, so nothing says that it is stored\n"
@@ -146,15 +137,15 @@ def test_what_was_dropped_does_not_count_as_stored(tmp_path, target, rebuild):
 
 
 def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, rebuild):
-    good = record_of(article(1))
+    good = field_of(article(1))
     bad = [
-        record_of(article(2), extractor="resiliparse"),
+        field_of(article(2), extractor="resiliparse"),
         None,
         "no JSON",
         {"key": "http://a/"},
         {**good, "sketch": "AAAA"},
-        record_of(article(2), method=METHODS["minhash"]()),
-        record_of(article(2), scope="a", item_field="body"),
+        field_of(article(2), method=METHODS["minhash"]()),
+        field_of(article(2), scope="a", item_field="body"),
     ]
     feed = write(tmp_path / "a.jsonl", good, *bad)
     with feed.open("a") as file:
@@ -168,7 +159,7 @@ def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, reb
 
 
 def test_records_may_be_in_another_field_of_a_compressed_feed(tmp_path, target, rebuild):
-    item = {"sketch": record_of(article(1), "http://a/0")}
+    item = {"sketch": field_of(article(1), "http://a/0")}
     feed = tmp_path / "a.jsonl.gz"
     feed.write_bytes(gzip.compress(json.dumps(item).encode()))
     rebuild(feed, "--record-field", "sketch")
@@ -192,7 +183,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
     tmp_path, capsys, monkeypatch, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "a.jsonl", record_of(article(1)))
+    write(tmp_path / "a.jsonl", field_of(article(1)))
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "old.sqlite").write_text("old")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -154,8 +154,7 @@ def test_a_ledger_of_a_version_before_is_read_and_items_that_it_does_not_tell_ar
         file.executescript(f"{changes} PRAGMA user_version = {version};")
     with LedgerReader(ledger, accepts_earlier=True):
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
-    with closing(sqlite3.connect(new)) as file:
-        assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
+    assert query(new, "SELECT DISTINCT length(evidence) FROM pages") == [(37,)]
     if version < 10:
         assert again(url, new)[0]
     assert again(url, new)[0] == []

@@ -1,10 +1,7 @@
 """A ledger learns of restored pages: all of them, or none."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
-from ledgers import add, joined, publish, record
+from ledgers import OTHERS, add, joined, publish, query, record
 
 from dedup.methods import SimHash
 from dedup.record_field import MadeWith, digest_of_identity, to_field
@@ -13,7 +10,6 @@ from dedup.stores.edit import restoring
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import LedgerReader
 
-OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 IDENTITY = {**SimHash().identity, **OTHERS}
 MADE_WITH = MadeWith("simhash", digest_of_identity(SimHash().identity), **OTHERS)
 
@@ -72,11 +68,9 @@ def test_ledgers_that_cannot_be_written_are_refused(path, tmp_path):
     with pytest.raises(FileNotFoundError), restoring_at(tmp_path / "none"):
         pass
     assert not (tmp_path / "none").exists()
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE about SET value = json_set(value, '$.version', 99)")
+    query(path, "UPDATE about SET value = json_set(value, '$.version', 99)")
     with pytest.raises(LedgerError, match="none of scrapy-dedup"), restoring_at(path):
         pass
-    with closing(sqlite3.connect(tmp_path / "other")) as file, file:
-        file.execute("CREATE TABLE t (x)")
+    query(tmp_path / "other", "CREATE TABLE t (x)")
     with pytest.raises(LedgerError, match="is not a ledger"), restoring_at(tmp_path / "other"):
         pass

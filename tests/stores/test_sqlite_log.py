@@ -44,8 +44,7 @@ class Shared(Logs):
         return await self.joined(self.path, kind=Process, join=how, lease=lease)
 
     def query(self, sql, *arguments):
-        with closing(sqlite3.connect(self.path)) as file, file:
-            return file.execute(sql, arguments).fetchall()
+        return ledgers.query(self.path, sql, *arguments)
 
 
 class Process(test_log.Process):

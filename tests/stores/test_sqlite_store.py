@@ -8,15 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ledgers import (
-    add,
-    earlier,
-    joined,
-    leave,
-    numbers,
-    publish,
-    record,
-)
+from ledgers import add, earlier, joined, leave, numbers, publish, query, record
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -28,11 +20,6 @@ IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 
 def opened(path, identity=IDENTITY, **options):
     return joined(path, identity, **options)
-
-
-def query(path, sql, *arguments):
-    with closing(sqlite3.connect(path)) as file, file:
-        return file.execute(sql, arguments).fetchall()
 
 
 def filled(path, *numbers, **options):
