@@ -250,6 +250,23 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
     assert contents(tmp_path) == before
 
 
+LINE = b'\n{"text": "one more"}\n'
+
+
+def growing(path, monkeypatch, name):
+    """Have another process write a line to a file before a function of the command is called."""
+    from dedup.cli import scan
+
+    function = getattr(scan, name)
+
+    def grow_and_call(*arguments):
+        with path.open("ab") as file:
+            file.write(LINE)
+        return function(*arguments)
+
+    monkeypatch.setattr(scan, name, grow_and_call)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -260,33 +277,17 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
 def test_what_another_process_writes_meanwhile_stays_alone(
     pages, tmp_path, capsys, monkeypatch, changed, message
 ):
-    from dedup.cli import scan
-
-    write_clusters, line = scan.write_clusters, b'\n{"text": "one more"}\n'
-
-    def and_change(*arguments):
-        with (tmp_path / changed).open("ab") as file:
-            file.write(line)
-        return write_clusters(*arguments)
-
-    monkeypatch.setattr(scan, "write_clusters", and_change)
+    growing(tmp_path / changed, monkeypatch, "write_clusters")
     before = contents(tmp_path)
     arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "clusters")
     assert refused(capsys, "scan", pages, *arguments) == f"{tmp_path / changed} {message}"
-    assert contents(tmp_path) == before | {changed: before.get(changed, b"") + line}
+    assert contents(tmp_path) == before | {changed: before.get(changed, b"") + LINE}
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.warc"])
 def test_a_file_that_grows_before_it_is_copied_is_named(tmp_path, capsys, monkeypatch, name):
-    from dedup.cli import scan
-
-    path, copy = write(tmp_path / name, TEXTS), scan._write
-
-    def grow_and_copy(*arguments):
-        path.write_bytes(path.read_bytes() * 2)
-        return copy(*arguments)
-
-    monkeypatch.setattr(scan, "_write", grow_and_copy)
+    path = write(tmp_path / name, TEXTS)
+    growing(path, monkeypatch, "_write")
     message = refused(capsys, "scan", path, "-o", tmp_path / f"new-{name}")
     assert message == f"{path} has changed while it was read; scan it again"
     assert contents(tmp_path) == {name: path.read_bytes()}

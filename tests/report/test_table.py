@@ -57,21 +57,16 @@ def test_the_table_shows_counts_with_their_shares_and_reasons(summary, detector)
 
 
 def test_lost_text_is_told_in_numbers(summary, detector):
-    text = dropped_text(2, 0, 11_880, 9 / 11_880, 0, False)
-    table = as_text(
-        changed(summary.finish(detector.follower.view, detector.store), dropped_text=text)
-    )
-    assert row(table, "text dropped") == "9 of 11,880 word sequences are nowhere else"
-    estimate = changed(
-        summary.finish(detector.follower.view, detector.store), dropped_text={**text, "error": 0.01}
-    )
-    assert row(as_text(estimate), "text dropped").startswith("about 9 of")
+    report = summary.finish(detector.follower.view, detector.store)
+    for error, about in ((0, ""), (0.01, "about ")):
+        text = dropped_text(2, 0, 11_880, 9 / 11_880, error, False)
+        told = row(as_text(changed(report, dropped_text=text)), "text dropped")
+        assert told == f"{about}9 of 11,880 word sequences are nowhere else"
 
 
 def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, detector):
     hostile = "[bold]x[/bold] [/] \\[b] :smile: {0} \x1b[31m \nnew line \u202e"
     url = f"http://a{hostile}/"
     summary.record(near(url, 2), f"{url}2", 10)
-    assert row(
-        as_text(summary.finish(detector.follower.view, detector.store)), "group of 2"
-    ) == printable(url)
+    table = as_text(summary.finish(detector.follower.view, detector.store))
+    assert row(table, "group of 2") == printable(url)

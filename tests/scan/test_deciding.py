@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+from io import BytesIO
 
 import pytest
 from bad_extractors import misbehaving
@@ -109,17 +110,21 @@ def test_the_order_alone_decides_with_every_method(tmp_path, name, keep):
     assert [order[number] for number in by_order.originals] == list(outcome.originals)
 
 
-def test_clusters_are_in_the_order_of_the_records_and_so_are_their_duplicates(tmp_path):
-    def clusters(texts, keep):
-        outcome = of_texts(tmp_path, *texts, keep=keep, with_keys=True)
-        with (tmp_path / "clusters").open("wb") as file:
-            write_clusters(file, outcome)
-        lines = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
-        return [[c["number"], *(d["number"] for d in c["duplicates"])] for c in lines]
+def clusters_of(outcome):
+    file = BytesIO()
+    write_clusters(file, outcome)
+    return [json.loads(line) for line in file.getvalue().decode().splitlines()]
 
-    assert clusters([COPIES[0], COPIES[3], COPIES[3], COPIES[0]], "first") == [[1, 4], [2, 3]]
+
+def test_clusters_are_in_the_order_of_the_records_and_so_are_their_duplicates(tmp_path):
     longer = [f"{article(1)} and{more}" for more in ("", " more", " more at the end")]
-    assert clusters(longer, "longest") == [[3, 1, 2]]
+    for texts, keep, numbers in (
+        ([COPIES[0], COPIES[3], COPIES[3], COPIES[0]], "first", [[1, 4], [2, 3]]),
+        (longer, "longest", [[3, 1, 2]]),
+    ):
+        clusters = clusters_of(of_texts(tmp_path, *texts, keep=keep, with_keys=True))
+        found = [[c["number"], *(d["number"] for d in c["duplicates"])] for c in clusters]
+        assert found == numbers
 
 
 def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
@@ -128,9 +133,7 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
     del objects[0]["url"]
     objects[2]["url"] = "\ud800"
     outcome = scanned(write_lines(tmp_path / "a.jsonl", objects), with_keys=True)
-    with (tmp_path / "clusters").open("wb") as file:
-        write_clusters(file, outcome)
-    [line] = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
+    [line] = clusters_of(outcome)
     near, exact = line.pop("duplicates")
     assert line == {"number": 1, "key": None}
     assert near == {"number": 3, "key": "\ud800", "distance": near["distance"], "exact": False}
