@@ -68,15 +68,6 @@ def test_a_page_names_no_setting_that_there_is_not(name: str):
     assert names - {*SETTINGS, "DEDUP_SECRET"} == set()  # of the environment
 
 
-def test_the_settings_and_their_defaults_are_those_of_the_english_page():
-    english, chinese = (
-        re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", path.read_text("utf-8"), re.MULTILINE)
-        for path in (ROOT / "docs" / "settings.md", FOLDER / "settings.md")
-    )
-    assert len(english) == len(SETTINGS)
-    assert chinese == english
-
-
 def test_the_settings_have_the_values_and_figures_of_the_english_tables():
     """Each row of a Chinese table has the figures of one of the English page."""
     english, chinese = (

@@ -4,7 +4,6 @@ import pytest
 from cases import each
 from texts import ENGLISH, edited
 
-from dedup.evidence import Evidence
 from dedup.explanation import Side, compare, explain
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
@@ -118,27 +117,3 @@ def test_it_can_be_written_as_json_without_infinity():
     alike = explanation(LONG, edited(LONG))
     one, other = (int(bits, 16) for bits in alike["fingerprints"].values())
     assert (one ^ other).bit_count() == alike["judgement"]["distance"]
-
-
-def side(text, view, title=b"", coverage=1.0, size=1000):
-    """A page, of which its evidence is all that anybody asks."""
-    evidence = Evidence(coverage, view.to_bytes(16, "little"), size, title)
-    return Side(f"http://a/{view}", Extraction(text, evidence=evidence))
-
-
-@each(
-    ("one", "other", "expected"),
-    [
-        (side(LONG, 1), side(LONG, 2, coverage=0.4), "kept (weak evidence)"),
-        (side(LONG, 1), side(LONG, 1, coverage=0.4), "duplicate"),  # all is seen to be equal
-        (side(LONG, 1), side(LONG, 2, size=1250), "kept (longer than its original)"),
-        (side(LONG, 1, size=1250), side(LONG, 2), "duplicate"),
-        (side(LONG, 1, b"a"), side(edited(LONG), 2, b"b"), "kept (other title)"),
-        (side(LONG, 1, b"a"), side(edited(LONG), 2, b"a"), "near-duplicate"),
-        (side(LONG, 1, b"a"), side(LONG, 2, b"b"), "duplicate"),
-        (side("a menu", 1, b"a"), side("a menu", 2, b"b"), "kept (other title)"),
-        (side(LONG, 1), side(ENGLISH, 2), "different"),
-    ],
-)
-def test_the_verdict_is_that_of_a_crawl_which_sees_the_pages(one, other, expected):
-    assert compare(one, other, SimHash(), Rule(2))["verdict"] == expected

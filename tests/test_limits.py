@@ -21,7 +21,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Summary
 from dedup.report.counts import Counters
-from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Contents
 
@@ -50,16 +49,6 @@ def pages_of(*numbers):
         PageRecord("", "", 100, bytes([n] * 16), SimHash().to_bytes(n * 0x9E3779B97F4A7C15 % 2**64))
         for n in numbers
     ]
-
-
-def test_pages_whose_urls_differ_at_their_end_only_are_two(tmp_path):
-    detector = Detector(SimHash(max_distance=0))
-    one, other = pages_of(1, 2)
-    assert detector.judge(one.under(LONG + "1")).kind is Kind.NEW
-    assert detector.judge(other.under(LONG + "2")).kind is Kind.NEW
-    assert detector.judge(one.under(LONG + "3")).original == shorten_url(LONG + "1")
-    assert detector.judge(other.under(LONG + "3")).original == shorten_url(LONG + "2")
-    assert detector.nbytes < 20_000
 
 
 def strings(value: Any) -> list[str]:

@@ -13,7 +13,7 @@ from web import Answer, served
 
 from dedup.detector import Detector
 from dedup.extraction import Extraction
-from dedup.methods import METHODS, SimHash
+from dedup.methods import SimHash
 from dedup.methods.hashing import PLAIN
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
@@ -119,11 +119,3 @@ def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers, 
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     stored, _ = crawl_both(*pages, **settings)
     assert stored == [1, 2]
-
-
-@pytest.mark.slow
-def test_copies_are_found_with_a_secret_as_without():
-    for name in METHODS:
-        method = METHODS[name]().with_hashing(KeyedHashing(SECRET))
-        texts = [article(1), article(2), article(1).upper()]
-        assert judged(method, *texts) == ["new", "new", "exact-duplicate"], name

@@ -22,7 +22,6 @@ from dedup.text import Document
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 
 
 def anchors_of(path: Path) -> set[str]:
@@ -41,9 +40,11 @@ def test_every_argument_of_the_spider_is_documented():
         assert re.search(rf"^{name} ", inspect.getdoc(SiteSpider) or "", re.MULTILINE)
 
 
-def test_every_setting_is_documented_with_its_default():
+@pytest.mark.parametrize("page", ["settings.md", "zh/settings.md"])
+def test_every_setting_is_documented_with_its_default(page: str):
     shown = DedupSettings.from_settings(Settings()).shown
-    documented = dict(re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", SETTINGS, re.MULTILINE))
+    told = (ROOT / "docs" / page).read_text("utf-8")
+    documented = dict(re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", told, re.MULTILINE))
     assert {name: eval(default) for name, default in documented.items()} == dict(
         shown
     )  # eval: the defaults are Python literals

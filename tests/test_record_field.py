@@ -100,13 +100,6 @@ def test_what_another_method_other_arguments_or_another_secret_made_is_refused()
         assert "another method, version, arguments or secret" in str(error)
 
 
-def test_the_secret_cannot_be_read_of_a_record():
-    hashing = KeyedHashing(SECRET)
-    text = json.dumps(written(with_keyed_hashing(METHODS["simhash"](), hashing)))
-    for secret in (SECRET, hashing._root.hex(), hashing._key.hex(), hashing.secret_digest):
-        assert secret not in text
-
-
 def test_an_item_that_says_nothing_may_be_null_as_in_a_table():
     method = METHODS["simhash"]()
     values = written(method)

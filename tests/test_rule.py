@@ -15,7 +15,7 @@ from dedup.explanation import Side, compare
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord
-from dedup.rule import Decision, Kind, Rule, Verdict
+from dedup.rule import Decision, Kind, Rule
 from dedup.scan.read_record import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.text import Document
@@ -97,25 +97,6 @@ def test_only_a_page_with_enough_of_a_text_is_a_duplicate(record, rule, has_equa
         assert has_near
         assert not has_equal
         assert is_long
-
-
-@each(
-    ("verdict", "text"),
-    [
-        (Verdict(Kind.NEW, "simhash"), "new"),
-        (
-            Verdict(Kind.EXACT, "simhash", "http://a/", 0),
-            "exact duplicate of <http://a/> (simhash, distance 0)",
-        ),
-        (
-            Verdict(Kind.NEAR, "simhash", "http://a/", 2),
-            "near-duplicate of <http://a/> (simhash, distance 2)",
-        ),
-        (Verdict(Kind.SKIPPED, "simhash", reason="empty"), "skipped (empty)"),
-    ],
-)
-def test_a_verdict_reads_as_a_sentence(verdict, text):
-    assert str(verdict) == text
 
 
 # One after the other, by all that judge.

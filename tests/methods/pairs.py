@@ -12,6 +12,12 @@ def sketched(method, text):
     return None if sketch is None else method.to_bytes(sketch)
 
 
+def distance(method, one, other):
+    """The distance of two texts."""
+    sketches = [method.sketch(Document.from_main_text(text)) for text in (one, other)]
+    return method.distance(*sketches)
+
+
 def found(method, one, other):
     """The distance at which the index finds one sketch by the other, or None."""
     index = index_for(method)

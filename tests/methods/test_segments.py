@@ -3,16 +3,12 @@ import math
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from pairs import distance
 from texts import article
 
 from dedup.methods.segments import Segments, content_defined_segments, equal_segments
 from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
-
-
-def distance(method, one, other):
-    """The distance of two main texts."""
-    return method.distance(*(method.sketch(Document.from_main_text(text)) for text in (one, other)))
 
 
 def matches(method, one, other):

@@ -2,6 +2,7 @@ import math
 import random
 
 from cases import each
+from pairs import distance
 
 from dedup.methods.sentences import (
     FeatureCode,
@@ -33,7 +34,7 @@ def test_a_code_has_the_letters_on_both_sides_of_a_stop():
     ["3.14 and 2.71", "see example.com/a.html?b=2", "j. smith, e.g. him", "x != y", "a;b", "..."],
 )
 def test_what_is_no_stop(text):
-    assert [part for part in sentences(text)[:-1] if part] == []
+    assert not any(sentences(text)[:-1])
 
 
 @each(
@@ -63,10 +64,9 @@ def test_pages_match_as_far_as_their_codes_are_equal(changed, matches):
     for number in range(1, 1 + changed):
         edited = edited.replace(f"{2 * number:05}", "otherwise")
     # An edited sentence changes the code before it and its own.
-    one, other = (sketch(FeatureCode(0.6), page) for page in (text, edited))
-    distance = FeatureCode().distance(one, other)
-    assert distance == 2 * changed / 10
-    assert (distance <= 0.6) == matches
+    found = distance(FeatureCode(0.6), text, edited)
+    assert found == 2 * changed / 10
+    assert (found <= 0.6) == matches
 
 
 def test_of_many_stops_an_insertion_at_the_beginning_changes_few():
@@ -92,10 +92,6 @@ def sentence(number, words=8):
 def page(*numbers):
     """A page of sentences, the first the longest."""
     return " ".join(sentence(number, 20 - number) for number in numbers)
-
-
-def distance(one, other, method=LONGEST):
-    return method.distance(sketch(method, one), sketch(method, other))
 
 
 def longest(text, count=5, min_length=30):
@@ -131,7 +127,7 @@ def test_a_sentence_has_10_han_characters_or_30_letters(text, counted):
 def test_other_order_punctuation_and_added_text_change_nothing():
     text = page(1, 2, 3, 4, 5, 6, 7)
     other = page(7, 5, 3, 1, 6, 4, 2).replace(" word3x", ", word3x").upper()
-    assert distance(text, f"Home. Buy now! {other} Contact. Login.") == 0
+    assert distance(LONGEST, text, f"Home. Buy now! {other} Contact. Login.") == 0
 
 
 @each(
@@ -144,4 +140,4 @@ def test_the_distance_is_the_share_of_longest_sentences_that_differ(others, expe
         sentence(number, 20 - number).replace("ord", "erk" if number in others else "ord")
         for number in range(1, 6)
     )
-    assert distance(text, changed) == expected
+    assert distance(LONGEST, text, changed) == expected

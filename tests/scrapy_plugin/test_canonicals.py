@@ -90,22 +90,6 @@ def test_a_link_header_names_it_too():
     assert result.stored == ["/tea.pdf"]
 
 
-def test_a_page_waits_for_its_canonical_page_that_is_on_its_way():
-    site = {"/": page(OTHER, "/print", "/tea"), "/print": naming("/tea"), "/tea": page(TEXT)}
-    site |= {"/slow": page(article(3))}
-
-    def parse(self, response):
-        yield {"url": response.url}
-        if response.url.endswith("/"):
-            yield response.follow("/print", priority=2)
-            yield response.follow("/slow", priority=1)
-            yield response.follow("/tea")
-
-    result = run(site, "/", parse=parse)
-    assert result.stored == ["/", "/slow", "/tea"]
-    assert list(map(path_of, result.fetched)) == ["/", "/print", "/slow", "/tea"]
-
-
 PRINT, TEA = {"/print": naming("/tea")}, {"/tea": page(TEXT)}
 BLUE = {"/blue": page(TEXT, title="Blue")}
 SHORT = article(1, 40)

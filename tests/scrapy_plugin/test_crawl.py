@@ -175,16 +175,6 @@ def test_a_request_can_name_the_key_of_its_page(tmp_path: Any):
     assert second.dropped[0][1].verdict.original == "article 0"
 
 
-@each(("min_tokens", "stored"), [(0, 3), (1, 2)])
-def test_short_pages_are_only_exact_duplicates(min_tokens: int, stored: int):
-    site = {
-        "/a": page("Thank you for your order number one."),
-        "/b": page("Thank you for your order number two."),
-        "/c": page("Thank you for your order number one.", footer="another"),
-    }
-    assert len(crawl_site(site, DEDUP_MIN_TOKENS=min_tokens).items) == stored
-
-
 def test_what_cannot_be_judged_is_kept_with_a_reason():
     site = {
         "/html": ORIGINAL,
@@ -450,14 +440,3 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     last_line = result.messages(logging.INFO)[-1].splitlines()[-1]
     assert last_line == f"The report: {path.with_suffix('.html')}"
     assert '"+ otherwise"' in html_report_in(folder)
-
-
-def test_equal_bytes_in_another_encoding_are_another_page():
-    body = page("Grüße, Äpfel, Öfen, Übung. " * 30).encode()
-    site = {
-        f"/{name}": Answer(body, content_type=f"text/html; charset={name}")
-        for name in ("utf-8", "latin-1")
-    }
-    result = crawl_site(site, DEDUP_MAX_DISTANCE=0)
-    assert "dedup/bodies_repeated" not in result.stats
-    assert len(result.items) == 2

@@ -336,18 +336,6 @@ def test_nothing_is_appended_to_what_a_killed_crawl_left_in_a_format_that_cannot
     assert not mark.exists()
 
 
-def test_a_crawl_goes_on_with_the_csv_file_that_a_killed_one_left(feed: Path, ledger: Path):
-    mark, options = feed.with_name("feed.open"), {"format": "csv", "fields": ["url", "text"]}
-    run({"/a": SITE["/a"]}, ledger, feed, FEED_OPTIONS=options)
-    with feed.open("ab") as file:
-        file.write(b'http://a/half,"of an item')
-    mark.touch()  # as a kill leaves it
-    run(SITE, ledger, feed, FEED_OPTIONS=options)
-    assert remembered(ledger) == ["/a", "/b"]
-    assert set(remembered(ledger)) <= set(read_csv(feed))
-    assert not mark.exists()
-
-
 def test_a_feed_of_a_killed_crawl_may_be_overwritten(feed: Path, ledger: Path):
     mark = feed.with_name("feed.open")
     feed.write_text('[{"url"')

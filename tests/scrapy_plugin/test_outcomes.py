@@ -1,7 +1,6 @@
 """A page bars its near-duplicates when it is stored: if that fails, the next one is."""
 
 import asyncio
-import json
 from copy import deepcopy
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from crawls import crawl_site
 from scrapy import Request
 from scrapy.exceptions import DropItem
-from scrapy.exporters import JsonLinesItemExporter
 from texts import article, edited, page
 
 # Near-duplicates of one another, and something else.
@@ -157,24 +155,6 @@ def test_a_page_is_stored_with_its_stored_items_if_none_failed(actions, expected
     options = {"DEDUP_IGNORE_FIELDS": ["row"]}
     stored, _ = run("/a", "/b", actions=deepcopy(actions), parse=several, **options)
     assert stored == of_page
-
-
-class Failing(JsonLinesItemExporter):
-    def export_item(self, item: Any) -> None:
-        if item["url"].endswith("/a"):
-            raise OSError("disk full")
-        super().export_item(item)
-
-
-def test_an_item_that_cannot_be_exported_is_not_stored(tmp_path):
-    _, result = run(
-        "/a", "/b", "/c",
-        FEEDS={tmp_path / "items.jl": {"format": "failing"}},
-        FEED_EXPORTERS={"failing": Failing},
-    )  # fmt: skip
-    lines = (tmp_path / "items.jl").read_text().splitlines()
-    assert [json.loads(line)["url"][-1] for line in lines] == ["b"]
-    assert result.counts("claims/") == {"committed": 1, "released": 1}
 
 
 class Swallowing:

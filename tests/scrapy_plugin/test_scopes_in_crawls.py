@@ -113,15 +113,6 @@ def test_pages_of_two_languages_are_not_compared():
     assert len(result.items) == 1
 
 
-def test_texts_of_items_are_compared_with_those_of_their_own_number():
-    def parse(self: Any, response: Any) -> Any:
-        for sku, body in enumerate([TEXT, TEXT, article(2)]):
-            yield {"url": "http://shop.example/list", "sku": sku, "body": body}
-
-    result = run({"/": 1}, parse=parse, DEDUP_SCOPE="field:sku", DEDUP_ITEM_FIELD="body")
-    assert [item["sku"] for item in result.items] == [0, 1, 2]
-
-
 def test_pages_that_hold_what_the_other_waits_for_go_on_at_once():
     skus = {"/a": (1, 2), "/b": (2, 1), "/c": (3, 2, 1)}
     met, have_all = set(), asyncio.Event()

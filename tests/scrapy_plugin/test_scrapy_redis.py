@@ -4,9 +4,7 @@ import json
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from redis import Redis
 from redis_server import RedisServer, redis_server
 from test_fleet import CONTENTS, ONCE, copies, ended, stat, wait_until
 from test_recipes import block_with
-from web import served
+from web import Answer, served
 
 pytest.importorskip("scrapy_redis", reason="needs scrapy-redis: .[test-all]")
 pytestmark = pytest.mark.slow
@@ -32,39 +30,6 @@ class Worker(RedisSpider):
         yield from response.follow_all(css="a")
 """
 QUEUE = "worker:start_urls"
-
-
-class CountedPages(dict[str, Any]):
-    """Pages of a server that counts how often each is asked for."""
-
-    def __init__(self, pages: dict[str, Any]) -> None:
-        super().__init__(pages)
-        self._lock = Lock()
-        self.asked: Counter[str] = Counter()
-
-    def get(self, path: str, default: Any = None) -> Any:
-        with self._lock:
-            self.asked[path] += 1
-        return super().get(path, default)
-
-
-@pytest.fixture
-def pages() -> CountedPages:
-    paths = copies()
-    links = "".join(f'<p><a href="{path}">{path}</a>' for path in paths)
-    return CountedPages({"/": f"<html><title>All</title><body>{links}", **paths})
-
-
-@pytest.fixture
-def site(pages: CountedPages) -> Iterator[str]:
-    with served(pages) as url:
-        yield url
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    with redis_server() as server:
-        yield server
 
 
 def settings_of_the_recipe(server: RedisServer) -> dict[str, Any]:
@@ -120,20 +85,28 @@ class Workers:
 
 
 def test_workers_of_one_queue_store_each_content_once_also_where_one_is_stopped_and_goes_on(
-    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer
+    tmp_path: Path,
 ):
-    workers = Workers(tmp_path, **settings_of_the_recipe(server))
-    first = workers.start(0)
-    with Redis(port=server.port) as client:
+    links = "".join(f'<p><a href="{path}">{path}</a>' for path in copies())
+    pages = {"/": f"<html><title>All</title><body>{links}", **copies()}
+    asked: list[str] = []
+
+    def answer(path: str, _: Any) -> Answer:
+        asked.append(path)
+        return Answer(pages[path].encode())
+
+    with redis_server() as server, served(answer) as site, Redis(port=server.port) as client:
+        workers = Workers(tmp_path, **settings_of_the_recipe(server))
+        first = workers.start(0)
         client.lpush(QUEUE, json.dumps({"url": f"{site}/"}))
-        wait_until(lambda: len(pages.asked) > CONTENTS)
+        wait_until(lambda: len(asked) > CONTENTS)
         workers.stop(first)
-        assert len(pages.asked) < len(pages), "it was stopped too late"
+        assert len(asked) < len(pages), "it was stopped too late"
         both = [workers.start(number) for number in (1, 2)]
-        wait_until(lambda: pages.asked.keys() >= pages.keys())
-    logs = workers.stop(*both)
+        wait_until(lambda: {*asked} >= pages.keys())
+        logs = workers.stop(*both)
     assert workers.contents() == ONCE, "\n".join(logs)
-    assert max(pages.asked.values()) == 1
+    assert sorted(asked) == sorted(pages)
     for log in logs:
         assert "log_count/ERROR" not in log, log
         assert stat(log, "dedup/pages"), "the others have done it all"

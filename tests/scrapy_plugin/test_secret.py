@@ -10,7 +10,6 @@ from crawls import crawl_site
 from scrapy.settings import Settings
 from texts import article, edited, page
 
-from dedup.methods import FingerprintMethod
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
@@ -123,18 +122,3 @@ def test_a_setting_that_has_it_is_refused_without_telling_it():
     with pytest.raises(SettingError, match="environment variable DEDUP_SECRET") as refused:
         read(DEDUP_SECRET=SECRET)
     assert SECRET not in str(refused.value)
-
-
-class OwnHashes(FingerprintMethod):
-    name = "own-hashes"
-    version = 1
-
-    def sketch(self, document):
-        return len(document.tokens)
-
-
-def test_a_method_with_hashes_of_its_own_is_refused(monkeypatch):
-    assert read(DEDUP_METHOD=OwnHashes).method.name == "own-hashes"
-    monkeypatch.setenv("DEDUP_SECRET", SECRET)
-    with pytest.raises(SettingError, match="DEDUP_SECRET: the sketches of own-hashes do not"):
-        read(DEDUP_METHOD=OwnHashes)

@@ -330,15 +330,3 @@ def test_what_is_no_text_or_number_of_the_spider_is_refused_with_the_names(path:
         Reader(Settings(), spider).fill(path)
     names = str(caught.value).split("there are ")[1].split(", and")[0].split(", ")
     assert set(names) == {"%(time)s", "%(name)s", "%(edition)s"}
-
-
-@each(
-    ("given", "least"),
-    [
-        ({}, 20),
-        ({"DEDUP_ITEM_FIELD": "body"}, 50),
-        ({"DEDUP_ITEM_FIELD": "body", "DEDUP_MIN_TOKENS": 20}, 20),
-    ],
-)
-def test_items_judged_by_a_field_alone_need_more_words(given: dict[str, Any], least: int):
-    assert read(**given).min_tokens == least
