@@ -12,11 +12,6 @@ def equal(fixture: list[int], one: int, other: int) -> None:
     assert one == other
 
 
-@each("one", [1, 2])
-def first(one: int) -> None:
-    assert one == 1
-
-
 def test_all_cases_run_and_those_that_fail_are_told_with_their_values():
     tried: list[int] = []
     with pytest.raises(ExceptionGroup, match="2 of 4 cases failed") as raised:
@@ -27,9 +22,3 @@ def test_all_cases_run_and_those_that_fail_are_told_with_their_values():
         ["the case: {'one': 3, 'other': 4}"],
     ]
     assert list(inspect.signature(equal).parameters) == ["fixture"]
-
-
-def test_a_case_that_fails_alone_fails_as_it_is():
-    with pytest.raises(AssertionError) as raised:
-        first()
-    assert raised.value.__notes__ == ["the case: {'one': 2}"]

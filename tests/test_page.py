@@ -54,13 +54,6 @@ def test_text_without_words_has_a_digest_and_no_sketch():
     assert page.record == PageRecord(digest=blake2b(b"?!", digest_size=16).digest())
 
 
-@pytest.mark.parametrize("content", [HTML, f"<p>{TEXT}</p>", TEXT, ""])
-def test_the_seconds_of_each_stage_are_measured(reader, content):
-    seconds = reader.read_field(content).seconds
-    assert list(seconds) == ["extraction", "tokens", "sketch"]
-    assert all(0 <= value < 5 for value in seconds.values())
-
-
 @pytest.mark.parametrize("value", [HTML, f"<body class=x><nav>Home</nav><p>{TEXT}</p></body>"])
 def test_a_field_with_a_whole_document_is_extracted(reader, value):
     assert reader.read_field(value) == reader.read_html(value)

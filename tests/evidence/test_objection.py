@@ -22,11 +22,6 @@ def said(page, original, is_exact=False, tokens=100, original_tokens=100, rule=R
     return rule.objection(*witnesses, is_exact=is_exact, **more)
 
 
-@pytest.mark.parametrize("is_exact", [True, False])
-def test_nothing_speaks_against_a_copy(is_exact):
-    assert said(PAGE, OTHER, is_exact) is None
-
-
 def test_a_part_may_be_as_short_as_it_likes_but_not_longer_and_not_of_another_name():
     sizes = {"tokens": 100, "original_tokens": 1000}
     assert said(PAGE, OTHER, **sizes) is Objection.SHORTER

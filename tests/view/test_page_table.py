@@ -6,9 +6,6 @@ from time import process_time
 import numpy as np
 import pytest
 from cases import mixed
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dedup.claim import Claim
 from dedup.detector import Detector
@@ -31,21 +28,6 @@ def item(*numbers):
     return b"".join(sorted(map(value, numbers)))
 
 
-FEW = st.lists(st.integers(0, 6), max_size=4).map(lambda numbers: item(*set(numbers)))
-ITEMS = st.lists(FEW, max_size=4) | st.builds(
-    lambda several, few: [*few, *(item(n % 7, 10 + n) for n in range(several))],
-    st.integers(MANY, MANY + 40),
-    st.lists(FEW, max_size=4),
-)
-EVIDENCE = st.builds(
-    lambda coverage, view, size: Evidence(coverage, view, size, b"name", b"").to_bytes(),
-    st.sampled_from([0, 0.5, 1]),
-    st.binary(min_size=16, max_size=16),
-    st.integers(1, 2**32 - 1),
-)
-PAGES = st.tuples(st.integers(0, 2**32 - 1), st.none() | EVIDENCE, ITEMS)
-
-
 def claim_of(number, items, tokens=10, evidence=None):
     record = PageRecord("", "", tokens, bytes(16), None, evidence, item=item())
     claim = Claim(Claimed(record, number))
@@ -64,78 +46,6 @@ def table_of(*pages):
     for number, items in enumerate(pages):
         add(table, claim_of(number, items))
     return table
-
-
-class AnyOrder(RuleBasedStateMachine):
-    """Pages come mostly by number, some late, and some go."""
-
-    def __init__(self):
-        super().__init__()
-        self.claims = {}
-        self.table = PageTable(self.claims, has_evidence=True)
-        self.oracle = {}
-        self.next = 0
-
-    @rule(page=PAGES, skipped=st.integers(0, 3))
-    def add(self, page, skipped):
-        self.next += skipped
-        self._add(self.next, page)
-        self.next += 1
-
-    @rule(page=PAGES, number=st.integers(0, 30), is_open=st.booleans())
-    def add_late(self, page, number, is_open):
-        if number not in self.oracle:
-            self._add(number, page, is_open)
-
-    def _add(self, number, page, is_open=False):
-        tokens, evidence, items = page
-        claim = claim_of(number, items, tokens, evidence)
-        if is_open:
-            self.claims[number] = claim
-        else:
-            add(self.table, claim)
-        self.oracle[number] = page
-        self.next = max(self.next, number + 1)
-
-    @rule(items=ITEMS, number=st.integers(0, 30))
-    def claim_more(self, items, number):
-        if number in self.claims:
-            self.claims[number].items += items
-            tokens, evidence, own = self.oracle[number]
-            self.oracle[number] = tokens, evidence, [*own, *items]
-
-    @rule(number=st.integers(0, 40))
-    def discard(self, number):
-        self.table.discard(number)
-        self.claims.pop(number, None)
-        self.oracle.pop(number, None)
-
-    @rule(asked=FEW | st.integers(0, 60).map(lambda n: item(n % 7, 10 + n)))
-    def ask(self, asked):
-        keys = keys_of(asked)
-        for number in range(self.next + 2):
-            _, _, items = self.oracle.get(number, (0, None, ()))
-            expected = any(keys <= keys_of(own) for own in items)
-            assert self.table.says_all(number, keys) is expected
-
-    @rule(number=st.integers(0, 40))
-    def ask_of_what_is_there(self, number):
-        for own in self.oracle.get(number, ((),))[-1][-3:]:
-            assert self.table.says_all(number, keys_of(own))
-
-    @invariant()
-    def it_has_what_was_added(self):
-        for number in range(self.next + 2):
-            tokens, evidence, items = self.oracle.get(number, (0, None, []))
-            assert self.table.items(number) == items
-            shown = evidence and Evidence.from_bytes(evidence)
-            witness = self.table.witness(number)
-            assert witness.evidence == shown
-            assert evidence is None or witness.tokens == tokens
-
-
-AnyOrder.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
-TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 
 def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
@@ -226,15 +136,29 @@ def test_claims_on_one_of_many_pages_of_a_text_are_waited_for():
         assert view.look(page(9999, row(number))).decision.match.page == 501
 
 
-def test_many_pages_of_one_text_whose_items_say_nothing_are_as_they_show():
-    detector = Detector(SimHash())
-    for number in range(600):
-        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
-        assert detector.judge(page(number, b"", evidence=shown)).kind is Kind.NEW
-    for number in range(600):
-        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
-        verdict = detector.judge(page(1000 + number, b"", evidence=shown))
-        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+def is_linear(of_size, few=500):
+    """Whether four times as much takes less than ten times as long: by the square it were 16."""
+    return any(of_size(4 * few) < 10 * of_size(few) for _ in range(3))
+
+
+def with_menu(number, view):
+    """A page of which only a menu was extracted, the same as of all others."""
+    shown = Evidence(0.1, view.to_bytes(16, "little"), 1000)
+    return page(number, b"", evidence=shown.to_bytes())
+
+
+@pytest.mark.slow
+def test_many_pages_of_one_menu_are_as_they_show_and_take_time_by_their_number():
+    def seconds(pages):
+        detector, start = Detector(SimHash()), process_time()
+        for number in range(pages):
+            assert detector.judge(with_menu(number, number)).kind is Kind.NEW
+        for number in range(pages):
+            verdict = detector.judge(with_menu(pages + number, number))
+            assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+        return process_time() - start
+
+    assert is_linear(seconds)
 
 
 def test_of_very_many_pages_of_one_text_those_that_say_the_same_are_found():
@@ -255,11 +179,6 @@ def seconds_of_looks(counts, of):
     for own in rows:
         view.look(page(9999, own))
     return process_time() - start
-
-
-def is_linear(of_size, few=500):
-    """Whether four times as much takes less than ten times as long: by the square it were 16."""
-    return any(of_size(4 * few) < 10 * of_size(few) for _ in range(3))
 
 
 @pytest.mark.slow
