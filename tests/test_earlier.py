@@ -1,10 +1,8 @@
 """What earlier crawls stored under a key; whole crawls are in test_ledger_crawls."""
 
-from types import SimpleNamespace
-
 import pytest
 from ledgers import records_of
-from texts import article, edited, replaced
+from texts import article, replaced
 
 from dedup.earlier import Earlier, EarlierPages
 from dedup.follower import Follower
@@ -28,16 +26,11 @@ class CountingSimHash(SimHash):
         return super().distance(one, other)
 
 
-def earlier_pages(texts, method=None, ended=(), *, several=True, copies=()):
-    method = method or SimHash()
+def earlier_pages(texts, method):
     records = [record.under(KEY) for record in records_of(texts, method)]
-    records += [record.under("http://copy/") for record in records_of(copies, method)]
     pages = [Stored(number, record) for number, record in enumerate(records)]
-    follower = Follower(method, Rule(), MemoryStore(), lambda name: None)
-    follower.view = SimpleNamespace(
-        has_ended=set(ended).__contains__, items_of=lambda number: [b""]
-    )
-    return EarlierPages(Earlier(follower, several_a_key=several), KEY, pages)
+    follower = Follower(method, Rule(), MemoryStore())
+    return EarlierPages(Earlier(follower, several_a_key=True), KEY, pages)
 
 
 def record_of(text, method=None):
@@ -62,28 +55,6 @@ def test_of_several_contents_those_that_are_near_are_replaced(name):
     assert verdict.kind is (Kind.CHANGED if near else Kind.NEW)
     if near:
         assert verdict.distance == min(method.distance(sketches[n], own) for n in near)
-
-
-def test_what_has_ended_is_neither_unchanged_nor_replaced():
-    pages = earlier_pages(TEXTS, ended={2})
-    assert pages.unchanged(record_of(TEXTS[2])) is None
-    assert pages.replaced_by(record_of(edited(TEXTS[2])))[1] == []
-    assert pages.unchanged(record_of(TEXTS[3])).number == 3
-
-
-@pytest.mark.parametrize("several", [True, False])
-def test_a_page_with_another_item_is_changed_but_takes_no_place_of_what_was_met_again(several):
-    pages = earlier_pages(TEXTS[:1] * 2, several=several)
-    verdict, gone = pages.replaced_by(record_of(TEXTS[0]), {1})
-    assert (verdict.kind, verdict.distance, gone) == (Kind.CHANGED, 0, [0])
-    verdict, gone = pages.replaced_by(record_of(TEXTS[0]), {0, 1})
-    assert (verdict.kind, gone) == (Kind.NEW, [])
-
-
-def test_copies_count_only_if_nothing_is_left_under_the_own_key():
-    assert earlier_pages(TEXTS[:1], copies=TEXTS[1:2]).unchanged(record_of(TEXTS[1])) is None
-    pages = earlier_pages(TEXTS[:1], copies=TEXTS[1:2], ended={0})
-    assert pages.unchanged(record_of(TEXTS[1])).number == 1
 
 
 def test_of_many_items_of_a_page_only_those_that_may_be_near_are_compared():
