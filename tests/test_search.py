@@ -1,7 +1,6 @@
 """What every index has to do, whatever the method of its sketches."""
 
 import random
-from collections import deque
 from functools import cache
 
 import numpy as np
@@ -213,44 +212,6 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
         added.add(method.from_bytes(sketch))
     loaded.add_many(stored, range(6000))
     assert loaded.nbytes <= added.nbytes * 1.02
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "few"),
-    [("64 bits, 3 differ", 30), ("65 bits, 3 differ", 30)]
-    + [
-        (name, 1 << 10)
-        for name in sampled(METHODS_TO_LOAD, "64 bits, 3 differ", "exact", "verified", "minhash")
-    ],
-)
-def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
-    """However many different sketches were added and discarded: only a few at a time."""
-    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", few)
-    monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
-    method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
-    lengths = [len(method.to_bytes(sketch)) for sketch in sketches_of(name)]
-    index, claims = index_for(method), deque()
-
-    def claim_and_release(count):
-        for number in range(count):
-            sketch = method.from_bytes(random_sketch(method, lengths[number % len(lengths)]))
-            claims.append((sketch, index.add(sketch)))
-            if len(claims) > 20:
-                assert index.discard(*claims.popleft())
-
-    def random_sketch(method, length):
-        data = chooser.bytes(length)
-        if not isinstance(method, FingerprintMethod):
-            return data
-        return data[:-1] + bytes([data[-1] >> 8 * length - method.bits])
-
-    claim_and_release(2_500)
-    before = index.nbytes
-    claim_and_release(5_000)
-    assert index.nbytes <= before * 1.1 + 4_096
-    assert all(index.discard(sketch, page) for sketch, page in claims)
-    assert len(index) == 0
 
 
 def test_of_those_that_share_a_key_the_highest_numbers_are_compared(monkeypatch):

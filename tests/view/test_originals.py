@@ -5,11 +5,12 @@ from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import joined, publish
+from reference import Page, Reference
 
 from dedup.detector import Detector
-from dedup.evidence import NORMAL, Evidence, Names, Objection
+from dedup.evidence import NORMAL, Evidence, Objection
 from dedup.methods import SimHash
-from dedup.record import PageRecord, keys_of
+from dedup.record import PageRecord
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule
 from dedup.scan.read_record import Fate
 from dedup.scan.record_judge import RecordJudge
@@ -53,48 +54,18 @@ def records(evidence, items=ITEMS):
     )
 
 
-class Reference:
-    """What is said of pages, by asking each one that is stored or claimed."""
-
-    def __init__(self, rule):
-        self._rule = rule
-        self._names = Names()
-        self.stored = {}
-        self.open = {}
-
-    def judge(self, page):
-        """Return the kind, the keys that may be named as original, and whether it has to wait."""
-        equal, near = self._matches(page, self.stored)
-        waits = not (equal or near) and any(self._matches(page, self.open))
-        if page.evidence is not None and not waits:
-            self._names.learn("a", Evidence.from_bytes(page.evidence))
-        if equal:
-            return Kind.EXACT, equal, False
-        if near:
-            least = min(near.values())
-            return Kind.NEAR, {key for key, own in near.items() if own == least}, False
-        return Kind.NEW, set(), waits
-
-    def _matches(self, page, others):
-        equal, near = set(), {}
-        for key, other in others.items():
-            if other.scope != page.scope:
-                continue
-            if other.digest == page.digest and self._may_go(page, other, is_exact=True):
-                equal.add(key)
-            distance = (int.from_bytes(page.sketch) ^ int.from_bytes(other.sketch)).bit_count()
-            if self._rule.is_short(page) or self._rule.is_short(other) or distance > 3:
-                continue
-            if self._may_go(page, other, is_exact=False):
-                near[key] = distance
-        return equal, near
-
-    def _may_go(self, page, other, *, is_exact):
-        witnesses = page.witness, other.witness
-        if not keys_of(page.item) <= keys_of(other.item):
-            return False
-        names = page.evidence and self._names.of("a", Evidence.from_bytes(page.evidence))
-        return not self._rule.objection(*witnesses, is_exact=is_exact, names=names)
+def judged(reference, page):
+    """Return the kind, the keys that may be named as original, and whether it has to wait."""
+    equal, near = reference.matches(page, reference.stored)
+    waits = not (equal or near) and any(reference.matches(page, reference.open))
+    if page.evidence is not None and not waits:
+        reference.names.learn("a", Evidence.from_bytes(page.evidence))
+    if equal:
+        return Kind.EXACT, equal, False
+    if near:
+        least = min(near.values())
+        return Kind.NEAR, {key for key, own in near.items() if own == least}, False
+    return Kind.NEW, set(), waits
 
 
 def shows_the_same(page, other):
@@ -115,10 +86,10 @@ def shows_the_same(page, other):
 def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
     """Also while claims are open, and after they were released."""
     rule = Rule(20, demands=demands)
-    detector, reference, open_claims = Detector(METHOD, rule), Reference(rule), []
+    detector, reference, open_claims = Detector(METHOD, rule), Reference(METHOD, rule), []
     for number, (page, fate) in enumerate(pages):
         page = page._replace(key=f"http://a/{number}")
-        kind, originals, has_to_wait = reference.judge(page)
+        kind, originals, has_to_wait = judged(reference, page)
         verdict, claim, _ = finished(detector.reserve(page))
         assert (verdict is None) == has_to_wait
         if verdict is None:
@@ -129,7 +100,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
         assert not originals or verdict.original in originals
         if not claim:
             continue
-        reference.open[page.key] = page
+        reference.open[page.key] = Page.of(page)
         open_claims.append(claim)
         if verdict.objection and rule.demands:
             assert verdict.original in reference.stored or verdict.original in reference.open
@@ -140,7 +111,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
                     detector.release(ended)
                 else:
                     detector.commit(ended)
-                    reference.stored[own.key] = own
+                    reference.stored[own.record.key] = own
             open_claims = [] if fate == 2 else open_claims[:-1]
 
 
@@ -150,22 +121,22 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
 def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most):
     """And nothing is dropped that a reference would keep: fewer questions drop fewer pages."""
     rule = Rule(20)
-    detector, reference = Detector(METHOD, rule), Reference(rule)
+    detector, reference = Detector(METHOD, rule), Reference(METHOD, rule)
     before, module.MOST_OBJECTIONS = module.MOST_OBJECTIONS, most
     try:
         for number, page in enumerate(pages):
             page = page._replace(key=f"http://a/{number}")
-            equal, near = reference._matches(page, reference.stored)
+            equal, near = reference.matches(page, reference.stored)
             is_copy = any(
-                shows_the_same(page, other) and reference._may_go(page, other, is_exact=True)
+                shows_the_same(page, other.record) and reference.may_go(page, other, is_exact=True)
                 for other in reference.stored.values()
             )
-            kind, _, _ = reference.judge(page)
+            kind, _, _ = judged(reference, page)
             verdict = detector.judge(page)
             if is_copy:
                 assert verdict.kind is Kind.EXACT
             if verdict.kind is Kind.NEW:
-                reference.stored[page.key] = page
+                reference.stored[page.key] = Page.of(page)
             else:
                 assert kind is not Kind.NEW
                 assert verdict.original in (equal if verdict.kind is Kind.EXACT else near)

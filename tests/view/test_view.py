@@ -1,20 +1,21 @@
 """The view against a list of pages: claims, commits and releases in any order."""
 
+from collections import deque
 from itertools import islice
 from math import inf
-from typing import NamedTuple
 
 import pytest
-from cases import examples, mixed
+from cases import each, examples, mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from ledgers import batch_of, page, records_of
+from reference import Page, Reference
 from texts import ENGLISH, article, edited, replaced
 
 from dedup.evidence import Objection
 from dedup.methods import METHODS, SimHash
-from dedup.record import Claimed, Committed, PageRecord, Released, keys_of
+from dedup.record import Claimed, Committed, PageRecord, Released
 from dedup.rule import Decision, Kind, Rule
 from dedup.scopes import Scope
 from dedup.text import Document
@@ -37,60 +38,23 @@ VALUES = [bytes([value]) * 8 for value in range(1, 4)]
 ITEMS = [b"", *VALUES[:2], VALUES[0] + VALUES[1], VALUES[1] + VALUES[2]]
 
 
-class Page(NamedTuple):
-    """A page as it was claimed, and what its items say."""
-
-    record: PageRecord
-    items: tuple[bytes, ...]
-
-    @classmethod
-    def of(cls, record):
-        return cls(record, (record.item,))
-
-    def says_all(self, item):
-        return any(keys_of(item) <= keys_of(own) for own in self.items)
-
-
-class Pages:
-    """What a view must say, by comparing with all pages, the oldest first."""
-
-    def __init__(self, method, rule):
-        self._method = method
-        self._rule = rule
-        self.open = {}
-        self.stored = {}
+class Pages(Reference):
+    """By their numbers, the lowest of which is the oldest."""
 
     def look(self, record, without=(), below=inf):
         stored = {n: p for n, p in self.stored.items() if n not in without}
         claimed = {n: p for n, p in self.open.items() if n not in without and n < below}
-        match = self._rule.judge(
-            record, lambda: self._equal(record, stored), lambda: self._near(record, stored)
-        )
-        barring = [n for n, other in claimed.items() if self._are_alike(record, other)]
+        equal, near = self.matches(record, stored)
+        nearest = min(near, key=lambda number: (near[number], number), default=None)
+        match = self.rule.judge(record, lambda: min(equal, default=None), lambda: nearest)
+        barring = [n for n in claimed if any(self.matches(record, {n: claimed[n]}))]
         return match, min(barring) if barring and match.kind is Kind.NEW else None
 
-    def _are_alike(self, record, other):
-        page = {0: other}
-        return self._equal(record, page) is not None or (
-            not self._rule.is_short(record) and self._near(record, page) is not None
-        )
-
-    def _equal(self, record, pages):
-        same = (record.digest, record.scope)
-        equal = {n: p for n, p in pages.items() if (p.record.digest, p.record.scope) == same}
-        return min((n for n, p in equal.items() if p.says_all(record.item)), default=None)
-
-    def _near(self, record, pages):
-        method = self._method
-        sketch = method.from_bytes(record.sketch)
-        distances = [
-            (method.distance(sketch, method.from_bytes(other.record.sketch)), number)
-            for number, other in pages.items()
-            if other.record.scope == record.scope and not self._rule.is_short(other.record)
-            if other.says_all(record.item)
-        ]
-        near = [found for found in distances if found[0] <= method.max_distance]
-        return min(near)[1] if near else None
+    def beyond(self, record, within):
+        """The distances within a limit of stored pages that do not match, and their numbers."""
+        distances = self.distances(record, self.stored)
+        limit = self.method.max_distance
+        return [(found, n) for n, found in distances.items() if limit < found <= within]
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -189,13 +153,30 @@ class AnyOrder(RuleBasedStateMachine):
         self.expected.append("at once")
 
     @precondition(lambda self: not self.claims)
-    @rule(chosen=st.lists(records, min_size=1, max_size=40), several=st.integers(1, 9))
-    def load(self, chosen, several):
+    @rule(
+        chosen=st.lists(records, min_size=1, max_size=40),
+        several=st.integers(1, 9),
+        replaced=st.integers(0, 99),  # some are stored too long ago to be read
+    )
+    def load(self, chosen, several, replaced):
         for start in range(0, len(chosen), several):
             pages = dict(enumerate(map(self.record, chosen[start : start + several]), self.next))
-            self.oracle.stored |= {n: Page.of(record) for n, record in pages.items()}
+            gone = [] if replaced in pages else [replaced]
             self.next += len(pages)
-            self.view.load(batch_of(pages))
+            self.view.load(batch_of(pages, gone))
+            if self.oracle.stored.pop(*gone or [None], None):
+                assert self.view.has_ended(replaced)
+            self.oracle.stored |= {n: Page.of(record) for n, record in pages.items()}
+            for number, record in pages.items():
+                assert self.view.items_of(number) == [record.item]
+
+    @precondition(lambda self: self.method.name == "simhash")
+    @rule(chosen=records, within=st.integers(4, 40))
+    def nearest_beyond(self, chosen, within):
+        record = self.record(chosen)
+        beyond = self.oracle.beyond(record, within)
+        [found] = self.view.nearest_beyond([record], record.scope, within)
+        assert (found and (found.distance, found.page)) == min(beyond, default=None)
 
     @invariant()
     def it_counts_what_is_stored_and_calls_who_waits_in_order(self):
@@ -256,19 +237,26 @@ def test_who_is_called_may_claim_at_once():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "scope"), mixed(["simhash", "verified", "spotsigs"], ["", OF_ITEM])
+    ("name", "scope"), mixed(["simhash", "verified", "spotsigs", "exact", "minhash"], ["", OF_ITEM])
 )
-def test_released_claims_leave_no_memory_behind(name, scope):
-    method = METHODS[name]()
+def test_released_claims_leave_no_memory_behind(name, scope, monkeypatch):
+    """However many different ones there were: only a few at a time."""
+    monkeypatch.setattr("dedup.index.hamming._SHORTEST_TAIL", 30)
+    monkeypatch.setattr("dedup.index.sorted_table._SCANNED", 1.0)
+    method, claims = METHODS[name](), deque()
     view, texts = View(method, Rule()), [article(n).replace(". ", ". Is ") for n in range(50)]
     sketches = [method.to_bytes(method.sketch(Document(text.lower()))) for text in texts]
     for number in range(10_000):
         record = PageRecord("", scope, 100, number.to_bytes(16, "little"), sketches[number % 50])
-        view.release(claimed(view, number, record))
+        claims.append(claimed(view, number, record))
+        if len(claims) > 40:
+            view.release(claims.popleft())
         if number == 5_000:
-            most = view.nbytes
+            before = view.nbytes
+    assert view.nbytes <= before * 1.1 + 4_096
+    for claim in claims:
+        view.release(claim)
     assert len(view) == len(view._claims) == 0
-    assert view.nbytes <= most
 
 
 @pytest.mark.parametrize("of", [str, '["{}.html"]'.format, 'item ["{}"]'.format])
@@ -293,3 +281,15 @@ def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
         found = view.look(stored._replace(digest=bytes(15) + b"x")).decision.match
         assert (found.page, found.distance) == (number, 0)
         assert view.look(stored).decision.kind is Kind.EXACT
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"i-match"}))
+@pytest.mark.parametrize("count", [4, 100])
+@each("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b""])
+def test_a_stored_sketch_of_another_length_is_refused(name, count, change):
+    method = METHODS[name]()
+    good = records_of(TEXTS[:1], method)[0]
+    wrong = good._replace(sketch=change(good.sketch))
+    pages = [good, good._replace(sketch=None), wrong, *[good] * (count - 3)]
+    with pytest.raises(ValueError, match=r"sketch|bytes"):
+        View(method, Rule()).load(batch_of(dict(enumerate(pages, 1))))
