@@ -222,17 +222,13 @@ def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte():
 
 
 def test_a_page_that_is_met_twice_is_dropped_and_no_copy_of_itself():
-    async def start(self: Any) -> Any:
-        for url in self.start_urls:
-            yield Request(url, dont_filter=True)
-
     bodies = iter([ORIGINAL, ORIGINAL, COPY])
 
     class Site(dict):
         def get(self, path: str, default: Any = None) -> Any:
             return next(bodies)
 
-    result = crawl_site(Site(), "/a", "/a", "/a", start=start)
+    result = crawl_site(Site(), "/a", "/a", "/a")
     assert result.dedup_stats == {"pages": 3, "new": 1, "repeated": 2, "items/dropped": 2,
                                   "bodies_repeated": 1}  # fmt: skip
     assert {type(verdict).__name__ for _, verdict in result.dropped} == {"RepeatedPage"}

@@ -91,12 +91,8 @@ class TestOnePageAfterTheOther:
         assert result.counts("claims/") == {"committed": 1, "released": 1}
 
     def test_a_page_that_failed_is_no_duplicate_of_itself(self, storage, field):
-        async def start(self: Any) -> Any:
-            for url in self.start_urls:
-                yield Request(url, dont_filter=True)
-
         options = {"actions": {"a": [["fail"]]}, "storage": storage, "parse": with_text}
-        assert run("/a", "/a", "/a", start=start, **options, **field)[0] == ["a"]
+        assert run("/a", "/a", "/a", **options, **field)[0] == ["a"]
 
 
 def open_pages(*paths: str, **options: Any) -> Any:
