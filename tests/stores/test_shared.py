@@ -146,26 +146,23 @@ async def kept_without_an_item(server, *items):
     return process
 
 
-async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there_are(server):
+@pytest.mark.parametrize(
+    ("stored", "copies", "other"),
+    [
+        (A_VALUE + ANOTHER, [A_VALUE, ANOTHER, A_VALUE + ANOTHER], b"unheard!"),
+        (ANOTHER, [ANOTHER], A_VALUE),  # which was not stored
+    ],
+)
+async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there_are(
+    server, stored, copies, other
+):
     there = await begun(server)
-    await kept_without_an_item(server, A_VALUE + ANOTHER)
-    for process in (there, await begun(server)):
+    for process in (await kept_without_an_item(server, stored), there, await begun(server)):
         await process.follow()
-        for item in (A_VALUE, ANOTHER, A_VALUE + ANOTHER):
+        for item in copies:
             assert (await process.reserve(NEARER, "b", item)).verdict.original == "a"
-        kept = await process.reserve(NEARER, "c", b"unheard!")
+        kept = await process.reserve(NEARER, "c", other)
         assert (kept.verdict.kind, kept.verdict.objection) == (Kind.NEW, Objection.ITEM)
-        process.detector.release(kept.claim)
-        await process.publish()
-
-
-async def test_an_item_that_was_not_stored_bars_no_other_one(server):
-    there = await begun(server)
-    for process in (await kept_without_an_item(server, ANOTHER), there, await begun(server)):
-        await process.follow()
-        assert (await process.reserve(NEARER, "b", ANOTHER)).verdict.is_duplicate
-        kept = await process.reserve(NEARER, "b", A_VALUE)
-        assert kept.verdict.kind is Kind.NEW
         process.detector.release(kept.claim)
         await process.publish()
 

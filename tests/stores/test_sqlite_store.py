@@ -104,18 +104,6 @@ def test_old_entries_expire(path):
         assert numbers(ledger) == [2]
 
 
-def test_another_identity_is_refused_and_the_differences_are_named(path):
-    filled(path, 1)
-    with pytest.raises(LedgerError) as caught:
-        SqliteStore(path, {**IDENTITY, "version": 2, "item_field": None})
-    message = str(caught.value)
-    told = "item_field missing there, None here; version 1 there, 2 here. Use another"
-    assert f"{path} was made with other settings: {told}" in message
-    for way_out in ("DEDUP_INDEX", "dedup_reset=1", "dedup ledger"):
-        assert way_out in message
-    filled(path, 2)  # it is unlocked, and unchanged
-
-
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
@@ -137,25 +125,26 @@ def test_a_ledger_of_another_version_is_refused(path, version):
 @pytest.mark.parametrize(
     ("there", "here", "told"),
     [
-        (None, "b1", "no secret there, one here"),
-        ("a1", None, "a secret there, none here"),
-        ("a1", "b1", "a secret there, another here"),
+        ({}, {"version": 2, "item_field": None},
+         "item_field missing there, None here; version 1 there, 2 here"),
+        ({}, {"secret": "b1"}, "no secret there, one here (DEDUP_SECRET)"),
+        ({"secret": "a1"}, {}, "a secret there, none here (DEDUP_SECRET)"),
+        ({"secret": "a1"}, {"secret": "b1"}, "a secret there, another here (DEDUP_SECRET)"),
+        # That its arguments are others goes without saying.
+        ({"secret": "a1"}, {"secret": "b1", "method": "another", "step": 1}, "method 'simhash' "
+         "there, 'another' here; a secret there, another here (DEDUP_SECRET)"),
     ],
-)
-def test_a_ledger_of_another_secret_is_refused_and_neither_is_told(path, there, here, told):
-    identities = [
-        IDENTITY if secret is None else {**IDENTITY, "secret": secret} for secret in (there, here)
-    ]
-    SqliteStore(path, identities[0]).close()
+)  # fmt: skip
+def test_another_identity_is_refused_with_the_differences_and_no_secret(path, there, here, told):
+    filled(path, 1, identity={**IDENTITY, **there})
     with pytest.raises(LedgerError) as caught:
-        SqliteStore(path, identities[1])
-    assert f"other settings: {told} (DEDUP_SECRET). Use" in str(caught.value)
-    with pytest.raises(LedgerError) as caught:
-        SqliteStore(path, {**identities[1], "method": "another", "step": 1})
-    # That its arguments are others goes without saying.
-    told = f"settings: method 'simhash' there, 'another' here; {told} (DEDUP_SECRET). Use"
-    assert told in str(caught.value)
-    assert not any(secret in str(caught.value) for secret in ("a1", "b1"))
+        SqliteStore(path, {**IDENTITY, **here})
+    message = str(caught.value)
+    assert f"{path} was made with other settings: {told}. Use another" in message
+    for way_out in ("DEDUP_INDEX", "dedup_reset=1", "dedup ledger"):
+        assert way_out in message
+    assert not any(secret in message for secret in ("a1", "b1"))
+    filled(path, 2, identity={**IDENTITY, **there})  # it is unlocked, and unchanged
 
 
 @pytest.mark.parametrize(
