@@ -93,6 +93,13 @@ def test_items_are_compared_within_their_scope_and_with_those_that_say_the_same(
     ]
 
 
+def test_the_longest_is_the_one_of_the_most_words_in_its_scope_too(tmp_path):
+    longer = f"{article(3)} one more sentence"
+    texts = [article(3), longer, article(3), longer]
+    records = records_of(texts, scopes=["", "", "a.example", "a.example"])
+    assert kept(tmp_path, records, "--keep", "longest") == [1, 3]
+
+
 def test_records_have_keys_of_their_own_unless_a_field_is_named(tmp_path):
     path = write(tmp_path / "pages.jsonl", records_of([article(2), article(2)]))
     for arguments, key in (([], "http://a/0"), (["--key-field", "name"], "0")):

@@ -36,6 +36,14 @@ def rows(path):
         return pages, ledger.counts()["matches"], [crawl.spider for crawl in ledger.crawls()]
 
 
+def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
+    with restoring_at(path) as restoration:
+        restoration.restore(to_field(record(3, "http://a/1"), MADE_WITH))
+    with LedgerReader(path) as ledger:
+        old, new = ledger.versions("http://a/1")
+        assert (old.ended, new.is_change) == (new.stored, True)
+
+
 def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
     path = tmp_path / "items.sqlite"
     store = joined(path, {**IDENTITY, "item_field": "body"})

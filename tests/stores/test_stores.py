@@ -264,20 +264,6 @@ def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
     assert numbers(durable.again()) == stored
 
 
-def test_duplicates_and_pages_that_are_met_again_change_nothing_else(durable):
-    number = add(durable.store, record(1))
-    publish(durable.store)
-    store = durable.again()
-    for kind in ("exact-duplicate", "near-duplicate"):
-        for key in ("http://b/", "http://a/1", "http://b/"):
-            store.note_duplicate(key, number, kind, 0.5)
-    store.note_seen(number)
-    publish(store)
-    assert numbers(durable.again()) == [number]
-    assert earlier(durable.store, "http://a/1") == [(number, record(1).digest, bytes(8))]
-    assert earlier(durable.store, "http://b/") == []
-
-
 @pytest.mark.parametrize("report", [None, {}, {"é\ud800": [1, None]}])
 def test_a_crawl_can_leave_once_more(opened, store, report):
     for reason in ("shutdown", "finished \ud800"):
