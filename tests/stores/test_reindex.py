@@ -8,9 +8,8 @@ import pytest
 from cases import each
 from collections_on_disk import write_lines
 from commands import refused, shown
-from crawls import crawl, query, spider_over
+from crawls import known_site, query
 from texts import article, edited, page
-from web import served
 
 from dedup.cli import main
 from dedup.stores import LedgerError
@@ -26,37 +25,26 @@ SITE = {
 
 @pytest.fixture
 def crawled(tmp_path):
-    """The URL of a site, its ledger, and the feed of the crawl that made it."""
-    pages = dict(SITE)
-    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
-    with served(pages) as url:
-        spider = spider_over(*(url + path for path in SITE))
-        crawl(
-            spider, DEDUP_INDEX=ledger, FEEDS={str(feed): {"format": "jsonlines"}},
-            DEDUP_FIELDS={"text": "text"},
-        )  # fmt: skip
-        pages["/copy"] = page(edited(article(1)))
-        yield url, ledger, feed
-
-
-def again(url, ledger, **settings):
-    """What a second crawl with the new ledger stores, and its counters."""
-    spider = spider_over(*(url + path for path in (*SITE, "/copy")))
-    result = crawl(spider, DEDUP_INDEX=ledger, **settings)
-    return [item["url"].removeprefix(url) for item in result.items], result.dedup_stats
+    """A site, its ledger, and the feed of the crawl that made it."""
+    feed = tmp_path / "pages.jsonl"
+    with known_site(SITE, tmp_path) as site:
+        feeds = {str(feed): {"format": "jsonlines"}}
+        site.crawl(FEEDS=feeds, DEDUP_FIELDS={"text": "text"})
+        site.pages["/copy"] = page(edited(article(1)))
+        yield site, site.ledger, feed
 
 
 def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
-    url, ledger, feed = crawled
+    site, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
     asked = "ledger", ledger, "-o", new, "--method", "verified", "--texts", feed
     assert shown(capsys, *asked) == f"{new}: 3 pages\n"
     with LedgerReader(new) as reader:
         assert reader.method.max_distance == 0.4  # not that of simhash
-    stored, counts = again(url, new, DEDUP_METHOD="verified")
-    assert stored == []
-    assert (counts["unchanged"], counts["near_duplicates"]) == (3, 1)
-    assert again(url, ledger)[0] == []  # the old one is as it was
+    result = site.crawl(DEDUP_INDEX=new, DEDUP_METHOD="verified")
+    assert result.stored == []
+    assert (result.stats["dedup/unchanged"], result.stats["dedup/near_duplicates"]) == (3, 1)
+    assert site.crawl().stored == []  # the old one is as it was
 
 
 def test_a_damaged_ledger_is_named_and_not_the_new_one(crawled, tmp_path):
@@ -80,24 +68,24 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
 
 
 def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys):
-    url, ledger, feed = crawled
+    site, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
     lines = [json.loads(line) for line in feed.read_text().splitlines()]
     lines[0]["text"] += " Not what was judged."
     write_lines(feed, lines)
     asked = "ledger", ledger, "-o", new, "--method", "minhash", "--texts", feed
     assert "1 page without a text: stored again when met" in shown(capsys, *asked)
-    assert again(url, new, DEDUP_METHOD="minhash")[0] == ["/a"]
+    assert site.crawl(DEDUP_INDEX=new, DEDUP_METHOD="minhash").stored == ["/a"]
 
 
 def test_scopes_are_made_of_the_urls(crawled, tmp_path):
-    url, ledger, _ = crawled
+    site, ledger, _ = crawled
     new = tmp_path / "new.sqlite"
     with pytest.raises(LedgerError, match="scope 'crawl' there, 'host' here"):
-        again(url, ledger, DEDUP_SCOPE="host")
+        site.crawl(DEDUP_SCOPE="host")
     assert main(["ledger", str(ledger), "-o", str(new), "--scope", "host"]) == 0
-    stored, counts = again(url, new, DEDUP_SCOPE="host")
-    assert (stored, counts["near_duplicates"]) == ([], 1)
+    result = site.crawl(DEDUP_INDEX=new, DEDUP_SCOPE="host")
+    assert (result.stored, result.stats["dedup/near_duplicates"]) == ([], 1)
     with LedgerReader(new) as reader:
         assert reader.identity["scope"] == "host"
 
@@ -148,7 +136,7 @@ WITHOUT_WORDS = """
 def test_a_ledger_of_a_version_before_is_read_and_items_that_it_does_not_tell_are_stored_again(
     crawled, tmp_path, version, changes
 ):
-    url, ledger, _ = crawled
+    site, ledger, _ = crawled
     new = tmp_path / "new.sqlite"
     with closing(sqlite3.connect(ledger)) as file, file:
         file.executescript(f"{changes} PRAGMA user_version = {version};")
@@ -156,5 +144,5 @@ def test_a_ledger_of_a_version_before_is_read_and_items_that_it_does_not_tell_ar
         assert main(["ledger", str(ledger), "-o", str(new)]) == 0
     assert query(new, "SELECT DISTINCT length(evidence) FROM pages") == [(37,)]
     if version < 10:
-        assert again(url, new)[0]
-    assert again(url, new)[0] == []
+        assert site.crawl(DEDUP_INDEX=new).stored
+    assert site.crawl(DEDUP_INDEX=new).stored == []
