@@ -122,7 +122,8 @@ extract = cache(EXTRACTORS["trafilatura"])
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    with path.open(encoding="utf-8") as lines:
+        return list(map(json.loads, lines))
 
 
 def judge(site: Path, stored: list[str], drops: list[tuple[str, str]]) -> Counter[str]:

@@ -11,11 +11,10 @@ copy: evidence, title and so on, words, sketch, a sample of the text, the pickle
 import argparse
 import pickle
 import random
-import statistics
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
+from time import process_time
+from timeit import timeit
 
 import trafilatura
 from w3lib.encoding import html_to_unicode
@@ -25,8 +24,10 @@ from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.methods import SimHash
 from dedup.page import PageReader
 
+reader = PageReader(EXTRACTORS["trafilatura"], SimHash(), with_sequences=True)
 
-def main() -> int:
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--pages", type=int, default=200)
@@ -37,37 +38,27 @@ def main() -> int:
         paths = sorted(folder.rglob("*.html"))
         chosen = random.Random(1).sample(paths, min(arguments.pages, len(paths)))
         pages = [html_to_unicode(None, path.read_bytes())[1] for path in chosen]
-        print(f"{folder.name:16}{line([seconds(page, arguments.rounds) for page in pages])}")
-    return 0
+        times = [milliseconds(page, arguments.rounds) for page in pages]
+        installed, copy, whole = map(mean, zip(*times, strict=True))
+        figures = f"{installed:10.2f}{copy:10.2f}{copy / installed:10.3f}{whole - copy:10.2f}"
+        print(f"{folder.name:16}{figures}")
 
 
-reader = PageReader(EXTRACTORS["trafilatura"], SimHash(), with_sequences=True)
-
-
-def seconds(html: str, rounds: int) -> tuple[float, float, float]:
+def milliseconds(html: str, rounds: int) -> list[float]:
     """Return what the installed trafilatura, our copy and our reader take for a page."""
     own = own_trafilatura()
-    readers: list[Callable[[], object]] = [
+    readers = [
         lambda: trafilatura.extract(html, fast=True, include_comments=False),
         lambda: own.extract(html, fast=True, include_comments=False),
         lambda: pickle.dumps(reader.read_html(html)),
     ]
     assert readers[0]() == readers[1](), html
-    times: list[list[float]] = [[], [], []]
-    for _ in range(rounds):
-        for read, of_reader in zip(readers, times, strict=True):
-            start = time.process_time()
-            read()
-            of_reader.append(time.process_time() - start)
-    installed, copy, whole = map(min, times)
-    return installed, copy, whole
-
-
-def line(times: list[tuple[float, float, float]]) -> str:
-    installed, copy, whole = (1e3 * statistics.mean(column) for column in zip(*times, strict=True))
-    ratio = copy / installed
-    return f"{installed:10.2f}{copy:10.2f}{ratio:10.3f}{whole - copy:10.2f}"
+    times = [
+        [1e3 * timeit(read, number=1, timer=process_time) for read in readers]
+        for _ in range(rounds)
+    ]
+    return list(map(min, zip(*times, strict=True)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -43,19 +43,23 @@ def main() -> int:
         except skip.Exception as reason:
             sys.exit(str(reason))
         try:
-            results = rounds(server, folder, arguments)
+            result = rounds(server, folder, arguments)
         finally:
             server.stop()
-    print(table(results))
-    return 1 if any(result.violations for result in results.values()) else 0
+    rows = {name: result.counts[name] for name in COUNTED}
+    rows |= {f"both stored: {why}": result.excused[why] for why in sorted(result.excused)}
+    rows |= {f"WRONG: {what}": result.violations[what] for what in sorted(result.violations)}
+    rows["anything wrong"] = result.violations.total()
+    print("", "| | all rounds |", "|---|---|", sep="\n")
+    print(*(f"| {name} | {figure:,} |" for name, figure in rows.items()), sep="\n")
+    return 1 if result.violations else 0
 
 
-def rounds(server, folder: Path, arguments: argparse.Namespace) -> dict[str, Result]:
+def rounds(server, folder: Path, arguments: argparse.Namespace) -> Result:
     """Play all plans in turn, until there were enough kills and stops."""
-    results: dict[str, Result] = {}
+    everything = Result()
     for seed, name in zip(count(1000 * arguments.seed), cycle(PLANS), strict=False):
-        kills = sum(result.counts["kills"] for result in results.values())
-        stops = sum(result.counts["stops"] for result in results.values())
+        kills, stops = everything.counts["kills"], everything.counts["stops"]
         is_enough = kills >= arguments.kills and stops >= arguments.stops
         if is_enough and name == next(iter(PLANS)):
             break
@@ -69,30 +73,8 @@ def rounds(server, folder: Path, arguments: argparse.Namespace) -> dict[str, Res
         print(f"round {seed}, {name}: {what}: {outcome}", flush=True)
         for example in result.examples:
             print("   ", example, flush=True)
-        results.setdefault(name, Result())
-        results[name] += result
-    return results
-
-
-def table(results: dict[str, Result]) -> str:
-    """Return what came of the rounds, in Markdown."""
-    everything = Result()
-    for result in results.values():
         everything += result
-    columns = {**results, "all": everything}
-    lines = ["", f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-
-    def row(title: str, figures: list[int]) -> None:
-        lines.append(f"| {title} | " + " | ".join(f"{figure:,}" for figure in figures) + " |")
-
-    for name in COUNTED:
-        row(name, [column.counts[name] for column in columns.values()])
-    for key in sorted(everything.excused):
-        row(f"both stored: {key}", [column.excused[key] for column in columns.values()])
-    for key in sorted(everything.violations):
-        row(f"WRONG: {key}", [column.violations[key] for column in columns.values()])
-    row("anything wrong", [column.violations.total() for column in columns.values()])
-    return "\n".join(lines)
+    return everything
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """A crawl of many generated pages, two fifths of them copies: counts and memory.
 
-    python benchmarks/load.py [--pages N] [--workers N]
+    python benchmarks/load.py [--pages N]
 
 A server makes the pages: three fifths have a text of their own, the others repeat one of these in
 another frame. A process of its own crawls them all in random order, with a ledger and a feed.
-Then every counter is compared with what is known, and the growth of the crawler's resident memory,
-noted every 1,000 pages, is shown. Exit code 1 if a counter is off.
+Then counts are compared with what is known, and the growth of the crawler's resident memory, noted
+every 1,000 pages, is shown. Exit code 1 if a count is off.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from statistics import linear_regression
 from typing import Any
 
-import numpy as np
 from crawl import in_own_process, run
-from drops import Silent, serve
+from drops import Silent, read_lines, serve
 
 SEED = 5
 WORDS = 260
@@ -30,20 +30,14 @@ STEMS = [f"{first}{last}" for first in "brcdfghklm" for last in "ake ill one ust
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=50_000)
-    parser.add_argument("--workers", type=int, default=1)
-    arguments = parser.parse_args()
-    texts = contents(arguments.pages)
-    with tempfile.TemporaryDirectory() as folder, serve(Numbered, texts=texts) as url:
-        figures = in_own_process(crawl, url, texts, arguments.workers, Path(folder))
-    print(json.dumps(figures, indent=1))
-    return 1 if figures["counters_that_are_off"] else 0
-
-
-def contents(pages: int) -> list[int]:
-    """Return the number of the text of each page."""
+    pages = parser.parse_args().pages
     chooser, originals = random.Random(SEED), pages * 3 // 5
     copies = [chooser.randrange(originals) for _ in range(pages - originals)]
-    return [*range(originals), *copies]
+    texts = [*range(originals), *copies]  # the number of the text of each page
+    with tempfile.TemporaryDirectory() as folder, serve(Numbered, texts=texts) as url:
+        figures = in_own_process(crawl, url, texts, Path(folder))
+    print(json.dumps(figures, indent=1))
+    return 1 if figures["counts_that_are_off"] else 0
 
 
 class Numbered(Silent):
@@ -65,54 +59,37 @@ class Numbered(Silent):
         self.send(page.encode())
 
 
-def crawl(url: str, texts: list[int], workers: int, folder: Path) -> dict[str, Any]:
+def crawl(url: str, texts: list[int], folder: Path) -> dict[str, Any]:
     pages = len(texts)
     urls = [f"{url}/{number}" for number in random.Random(SEED + 1).sample(range(pages), pages)]
     feed, ledger = folder / "pages.jsonl", folder / "pages.sqlite"
     settings = {
         "DEDUP_INDEX": str(ledger),
-        "DEDUP_WORKERS": workers,
         "FEEDS": {str(feed): {"format": "jsonlines"}},
         "CONCURRENT_REQUESTS": 32,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
     }
-    crawler, elapsed, _ = run(urls, settings)
+    crawler, elapsed, _ = run(urls, {**settings, "DEDUP_WORKERS": 1})
     stats, memory = crawler.stats.get_stats(), crawler.spider.memory
-    compared = counters(stats, texts, feed, ledger)
+    stored = sorted(texts[int(item["url"].rpartition("/")[2])] for item in read_lines(feed))
+    with closing(sqlite3.connect(ledger)) as file:
+        [named] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+    new = len(set(texts))
+    counts = {
+        **{name: (stats.get(name, 0), new) for name in ("dedup/new", "dedup/claims/committed")},
+        **{name: (stats.get(name, 0), 0) for name in ("dedup/errors", "dedup/claims/released")},
+        "dedup/items/dropped": (stats.get("dedup/items/dropped", 0), pages - new),
+        "in the ledger": (named, new),
+        "contents in the feed": (stored, list(range(new))),
+    }
     # The first third makes room: tables, caches, memory that the allocator keeps.
-    steady = np.array(memory[len(memory) // 3 :], float)
-    growth = np.polyfit(steady[:, 0], steady[:, 1], 1)[0] if len(steady) > 2 else 0.0
+    steady = memory[len(memory) // 3 :]
+    growth = linear_regression(*zip(*steady, strict=True)).slope if len(steady) > 2 else 0.0
     return {
         "pages": pages,
         "pages_per_second": round(pages / elapsed, 1),
-        "memory_growth_bytes_a_page": round(float(growth), 1),
-        "index_bytes_a_page": round(stats["dedup/index/bytes"] / pages, 1),
-        "ledger_bytes_a_stored_page": round(ledger.stat().st_size / (pages * 3 // 5), 1),
-        "counters_that_are_off": {k: both for k, both in compared.items() if both[0] != both[1]},
-    }
-
-
-def counters(
-    stats: dict[str, Any], texts: list[int], feed: Path, ledger: Path
-) -> dict[str, tuple[Any, Any]]:
-    """Return by name what was counted, and what is right."""
-    pages, new = len(texts), len(set(texts))
-    stored = [json.loads(line)["url"].rpartition("/")[2] for line in feed.open()]
-    with closing(sqlite3.connect(ledger)) as file:
-        rows = [
-            file.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-            for name in ("pages WHERE ended IS NULL", "matches", "crawls")
-        ]
-    counted = {
-        "dedup/pages": pages, "dedup/new": new, "dedup/exact_duplicates": pages - new,
-        "dedup/items/dropped": pages - new, "item_dropped_count": pages - new,
-        "item_scraped_count": new, "dedup/claims/committed": new, "dedup/claims/released": 0,
-        "dedup/errors": 0, "dedup/index/pages": new,
-    }  # fmt: skip
-    return {
-        **{name: (stats.get(name, 0), right) for name, right in counted.items()},
-        "in the ledger": (rows, [new, pages - new, 1]),
-        "contents in the feed": (sorted(texts[int(number)] for number in stored), list(range(new))),
+        "memory_growth_bytes_a_page": round(growth, 1),
+        "counts_that_are_off": {name: both for name, both in counts.items() if both[0] != both[1]},
     }
 
 

@@ -14,15 +14,17 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from drops import read_lines
+
 from dedup import Deduplicator
 
 METHODS = ("simhash", "minhash", "verified", "containment")
-OPTIONS = ([], ["--scope", "field:group", "--keep", "longest"])
+IN_SCOPES = ["--scope", "field:group", "--keep", "longest"]
 IN_HTML = ["--html-field", "html"]
 WORDS = ("river", "stone", "seven", "汽车")
 Verdicts = dict[str, tuple[str, float]]
@@ -38,19 +40,12 @@ def main() -> int:
     arguments = parser.parse_args()
     differ = 0
     with TemporaryDirectory(prefix="dedup-parity-") as temporary:
-        place = Path(temporary)
-        texts, pages = place / "texts.jsonl", place / "pages.jsonl"
-        write(texts, texts_of(arguments.folders, arguments.records))
-        has_pages = write(pages, pages_of(arguments.folders, arguments.records // 10)) > 0
-        runs = [(texts, options) for options in OPTIONS]
-        runs += [(pages, IN_HTML)] if has_pages else []
-        for source, options in runs:
+        for source, options in sources(arguments.folders, arguments.records, Path(temporary)):
             for method in arguments.methods:
                 command = [source, "--method", method, *options]
-                scan = scanned(command, place / "scan")
-                spark = scanned([*command, "--spark", arguments.master], place / "spark")
-                others = {"Spark": spark}
-                if options in ([], IN_HTML):  # in the order of the records, without scopes
+                scan = scanned(command)
+                others = {"Spark": scanned([*command, "--spark", arguments.master])}
+                if options != IN_SCOPES:  # in the order of the records
                     others["Deduplicator"] = judged(source, method)
                 for name, found in others.items():
                     number = sum(scan.get(key) != found.get(key) for key in scan | found)
@@ -62,67 +57,62 @@ def main() -> int:
     return int(differ > 0)
 
 
-def texts_of(folders: Iterable[Path], count: int) -> Iterable[dict[str, Any]]:
-    """Yield *count* texts of the documents in *folders*, some of them edited copies of others."""
-    chooser = random.Random(7)
+def sources(folders: list[Path], count: int, place: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield files of records below *place*, and with which options they are judged."""
+    documents = [(folder, one) for folder in folders for one in read_lines(folder / "docs.jsonl")]
     texts = [
-        (folder.name, document["text"])
-        for folder in folders
-        for document in map(json.loads, (folder / "docs.jsonl").open())
-        if document.get("text")
+        {"text": one["text"], "group": folder.name} for folder, one in documents if one.get("text")
     ]
-    own = len(texts)
+    chooser, own = random.Random(7), len(texts)
     while len(texts) < count:
-        group, text = texts[chooser.randrange(own)]
-        words = text.split(" ")
-        for _ in range(max(1, len(words) // 50)):
-            words[chooser.randrange(len(words))] = chooser.choice(WORDS)
-        texts.append((group, " ".join(words)))
+        original = texts[chooser.randrange(own)]
+        texts.append({**original, "text": edited(original["text"], chooser)})
     chooser.shuffle(texts)
-    for number, (group, text) in enumerate(texts[:count]):
-        yield {"url": f"http://a.example/{number}", "text": text, "group": group}
+    file = written(place / "texts.jsonl", texts[:count])
+    yield from ((file, []), (file, IN_SCOPES))
+    files = [folder / one["html"] for folder, one in documents if "html" in one]
+    files = [file for file in files if file.is_file()]
+    chooser.shuffle(files)
+    if pages := [{"html": path.read_text("utf-8", "replace")} for path in files[: count // 10]]:
+        yield written(place / "pages.jsonl", pages), IN_HTML
 
 
-def pages_of(folders: Iterable[Path], count: int) -> Iterable[dict[str, Any]]:
-    """Yield *count* pages of HTML in *folders*, or as many as there are."""
-    paths = [
-        folder / document["html"]
-        for folder in folders
-        for document in map(json.loads, (folder / "docs.jsonl").open())
-        if document.get("html") and (folder / document["html"]).is_file()
-    ]
-    random.Random(7).shuffle(paths)
-    for number, path in enumerate(paths[:count]):
-        yield {"url": f"http://b.example/{number}", "html": path.read_text("utf-8", "replace")}
+def edited(text: str, chooser: random.Random) -> str:
+    words = text.split(" ")
+    for _ in range(max(1, len(words) // 50)):
+        words[chooser.randrange(len(words))] = chooser.choice(WORDS)
+    return " ".join(words)
 
 
-def write(path: Path, records: Iterable[dict[str, Any]]) -> int:
+def written(path: Path, records: list[dict[str, Any]]) -> Path:
     with path.open("w") as file:
-        return sum(bool(file.write(f"{json.dumps(record)}\n")) for record in records)
+        for number, record in enumerate(records):
+            record = {"url": f"http://{path.stem}.example/{number}", **record}
+            file.write(f"{json.dumps(record)}\n")
+    return path
 
 
-def scanned(arguments: list[Any], place: Path) -> Verdicts:
-    """Return the verdicts of ``dedup scan`` with *arguments*, which writes beside *place*."""
-    is_spark = "--spark" in arguments
-    output = place.with_name(f"{place.name}-kept" + ("" if is_spark else ".jsonl"))
-    clusters = place.with_name(f"{place.name}-clusters.jsonl")
-    subprocess.run(["rm", "-rf", output, clusters], check=True)
-    command = [sys.executable, "-m", "dedup", "scan", *arguments, "-o", output]
-    subprocess.run([*command, "--clusters", clusters], check=True, capture_output=True)
-    files = sorted(clusters.glob("part-*")) if clusters.is_dir() else [clusters]
-    return {
-        duplicate["key"]: (cluster["key"], duplicate["distance"])
-        for file in files
-        for cluster in map(json.loads, file.open())
-        for duplicate in cluster["duplicates"]
-    }
+def scanned(arguments: list[Any]) -> Verdicts:
+    """Return the verdicts of ``dedup scan`` with *arguments*."""
+    with TemporaryDirectory() as folder:
+        output = Path(folder, "kept" if "--spark" in arguments else "kept.jsonl")
+        clusters = Path(folder, "clusters.jsonl")
+        command = [sys.executable, "-m", "dedup", "scan", *arguments, "-o", output]
+        subprocess.run([*command, "--clusters", clusters], check=True, capture_output=True)
+        files = sorted(clusters.glob("part-*")) if clusters.is_dir() else [clusters]
+        return {
+            duplicate["key"]: (cluster["key"], duplicate["distance"])
+            for file in files
+            for cluster in read_lines(file)
+            for duplicate in cluster["duplicates"]
+        }
 
 
 def judged(source: Path, method: str) -> Verdicts:
     """Return the verdicts of the judge of a crawl on the records in *source*, in their order."""
     found: Verdicts = {}
     with Deduplicator(method) as pages:
-        for record in map(json.loads, source.open()):
+        for record in read_lines(source):
             content = {name: record[name] for name in ("text", "html") if name in record}
             verdict = pages.add(record["url"], **content)
             if verdict.is_duplicate:

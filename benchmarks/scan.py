@@ -1,4 +1,4 @@
-"""``dedup scan`` beside datasketch and rensa: from a file of texts to unique ones.
+"""``dedup scan`` beside rensa: from a file of texts to unique ones.
 
     python benchmarks/scan.py FOLDER --peers PEERS/bin/python [--records N]
 
@@ -11,7 +11,7 @@ Each contestant is a process of its own (dedup starts more), which reads the sam
 writes the unique records, and what is a copy of what. Rounds take turns; a figure is
 the median of its rounds. F1 is that of all pairs of records in one cluster.
 
-PEERS is a virtual environment with: pip install datasketch rensa xxhash
+PEERS is a virtual environment with: pip install rensa
 """
 
 import argparse
@@ -26,31 +26,28 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations, count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 HEAVY, LIGHT = 0.4, 0.04
 SHORTEST = 50
 BATCH = 1_000
-# Of all: 3-word shingles, 100 minimums in 25 bands of 4, an estimated similarity of .65 and more.
-WIDTH, MINIMUMS, BANDS, ROWS, SIMILARITY = 3, 100, 25, 4, 0.65
+SIMILARITY = 0.65  # of 3-word shingles, as estimated by 128 minimums
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--peers", default=sys.executable, help="the Python that has the peers")
+    parser.add_argument("--peers", default=sys.executable, help="the Python that has rensa")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", default=list(CONTESTANTS), choices=CONTESTANTS)
-    parser.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--rensa", nargs=2, type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.peer:
-        name, source, target = arguments.peer
-        PEERS[name](Path(source), Path(target))
-        return 0
+    if arguments.rensa:
+        run_rensa(*arguments.rensa)
+        return
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         texts = texts_of(arguments.folder)
@@ -62,7 +59,6 @@ def main() -> int:
         )
         figures = compete(arguments, folder, truth)
     show(figures, arguments.records)
-    return 0
 
 
 def texts_of(folder: Path) -> list[list[str]]:
@@ -183,96 +179,51 @@ def dedup(method: str, source: Path, target: Path, _: str) -> list[str]:
     ]  # fmt: skip
 
 
-def peer(name: str, source: Path, target: Path, python: str) -> list[str]:
-    return [python, __file__, ".", "--peer", name, str(source), str(target)]
+def rensa(source: Path, target: Path, python: str) -> list[str]:
+    return [python, __file__, ".", "--rensa", str(source), str(target)]
 
 
 CONTESTANTS: dict[str, Callable[[Path, Path, str], list[str]]] = {
     **{f"dedup {name}": partial(dedup, name) for name in ("simhash", "minhash", "verified")},
-    **{name: partial(peer, name) for name in ("rensa", "datasketch")},
+    "rensa": rensa,
 }
-"""The command of each, of the file, a folder of its own, and the Python of the peers."""
+"""The command of each, of the file, a folder of its own, and the Python that has rensa."""
 
 
 def clusters_in(target: Path) -> Iterator[list[int]]:
     with (target / "clusters").open() as file:
         for line in map(json.loads, file):
-            if isinstance(line, list):
-                yield line
-            else:
-                yield [record["number"] - 1 for record in (line, *line["duplicates"])]
+            yield [record["number"] - 1 for record in (line, *line["duplicates"])]
 
 
-def shingles_of(lines: list[str]) -> list[list[str]]:
-    """Return the shingles of each record, as fast as Python makes them."""
-    shingled = []
-    for line in lines:
-        words = re.findall(r"\w+", json.loads(line)["text"].lower())
-        shingled.append(list(map(" ".join, zip(words, words[1:], words[2:], strict=False))))
-    return shingled
-
-
-def with_datasketch(source: Path, target: Path) -> None:
-    import xxhash
-    from datasketch import MinHash, MinHashLSH
-
-    index = MinHashLSH(num_perm=MINIMUMS, params=(BANDS, ROWS))
-    sketches: dict[int, Any] = {}
-
-    def judged(first: int, shingles: list[list[str]]) -> Iterator[int | None]:
-        encoded = [[shingle.encode() for shingle in own] for own in shingles]
-        bulk = MinHash.bulk(encoded, num_perm=MINIMUMS, hashfunc=xxhash.xxh32_intdigest)
-        for number, sketch in enumerate(bulk, first):
-            similar = [(-sketch.jaccard(sketches[near]), near) for near in index.query(sketch)]
-            similarity, nearest = min(similar, default=(0, None))
-            if -similarity < SIMILARITY:
-                nearest = None
-                index.insert(number, sketch)
-                sketches[number] = sketch
-            yield nearest
-
-    _write(source, target, judged)
-
-
-def with_rensa(source: Path, target: Path) -> None:
+def run_rensa(source: Path, target: Path) -> None:
+    """Write the unique lines of *source*, and what `clusters_in` reads."""
     from rensa import RMinHash, RMinHashDeduplicator
 
     # A power of two, which its makers say is the fastest; more bands would be slower.
     kept = RMinHashDeduplicator(SIMILARITY, 128, True, 32)
-
-    def judged(first: int, shingles: list[list[str]]) -> Iterator[int | None]:
-        sketches = RMinHash.from_token_sets(shingles, 128, 42)
-        numbers = range(first, first + len(sketches))
-        is_new = kept.add_pairs(zip(map(str, numbers), sketches, strict=True))
-        for sketch, new in zip(sketches, is_new, strict=True):
-            yield None if new else min(map(int, kept.get_duplicates(sketch)))
-
-    _write(source, target, judged)
-
-
-PEERS = {"datasketch": with_datasketch, "rensa": with_rensa}
-
-
-def _write(
-    source: Path,
-    target: Path,
-    judged: Callable[[int, list[list[str]]], Iterator[int | None]],
-) -> None:
-    """Write the unique lines of *source*, and the clusters; *judged* gives each one's original."""
-    clusters: dict[int, list[int]] = {}
-    first = 0
+    clusters, numbers = defaultdict[int, list[int]](list), count(1)
     with source.open() as lines, (target / "unique.jsonl").open("w") as unique:
         while batch := list(islice(lines, BATCH)):
-            originals = judged(first, shingles_of(batch))
-            for number, (line, original) in enumerate(zip(batch, originals, strict=True), first):
-                if original is None:
+            sketches = RMinHash.from_token_sets(list(map(shingles_of, batch)), 128, 42)
+            own = list(islice(numbers, len(batch)))
+            is_new = kept.add_pairs(zip(map(str, own), sketches, strict=True))
+            for number, line, sketch, new in zip(own, batch, sketches, is_new, strict=True):
+                if new:
                     unique.write(line)
                 else:
-                    clusters.setdefault(original, [original]).append(number)
-            first += len(batch)
+                    clusters[min(map(int, kept.get_duplicates(sketch)))].append(number)
     with (target / "clusters").open("w") as file:
-        file.writelines(f"{json.dumps(cluster)}\n" for cluster in clusters.values())
+        for original, copies in clusters.items():
+            duplicates = [{"number": number} for number in copies]
+            file.write(f"{json.dumps({'number': original, 'duplicates': duplicates})}\n")
+
+
+def shingles_of(line: str) -> list[str]:
+    """Return the 3-word shingles of a record, as fast as Python makes them."""
+    words = re.findall(r"\w+", json.loads(line)["text"].lower())
+    return list(map(" ".join, zip(words, words[1:], words[2:], strict=False)))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

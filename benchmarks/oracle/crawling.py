@@ -6,7 +6,7 @@ import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from multiprocessing.context import ForkServerProcess
@@ -39,8 +39,7 @@ class Crawl:
 
     def __post_init__(self) -> None:
         self.feeds, self.disk = self.folder / "feeds", self.folder / "ledger"
-        self.temporary, self.log = self.folder / "temporary", self.folder / "log"
-        self.notes = self.folder / "notes"
+        self.log, self.notes = self.folder / "log", self.folder / "notes"
         self.job = self.disk / "job" if self.scenario.has_job else None
         self.ledger = (self.job or self.disk) / "dedup.sqlite"
 
@@ -224,12 +223,9 @@ class Crawl:
 @contextmanager
 def prepared(scenario: Scenario, server: Server, folder: Path) -> Iterator[Crawl]:
     """Yield a crawl with folders of its own, on disks of their own where that can be."""
-    with ExitStack() as stack:
-        mounted = [
-            stack.enter_context(disks.disk(folder / name))
-            for name in ("feeds", "ledger", "temporary")
-        ]
-        yield Crawl(scenario, server, folder, all(mounted))
+    (folder / "temporary").mkdir()
+    with disks.disk(folder / "feeds") as has_one, disks.disk(folder / "ledger") as has_another:
+        yield Crawl(scenario, server, folder, has_one and has_another)
 
 
 def children(pid: int) -> list[int]:

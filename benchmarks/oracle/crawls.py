@@ -120,7 +120,6 @@ class Everything(Spider):
     async def parse(self, response: Any, item: Any = None) -> AsyncIterator[Any]:
         trouble = response.css("body::attr(data-trouble)").get()
         following = response.css("a.next::attr(href)").get()
-        item = item or response.meta.get("item")
         if item is None:
             items = [_item(response, article, trouble) for article in response.css("article")]
         else:
@@ -150,15 +149,12 @@ class Everything(Spider):
             raise TroubleError(trouble)
 
     async def follow(self, url: str, item: Any) -> AsyncIterator[Any]:
-        """Complete *item* on the page at *url*, to which it gets in one of three ways."""
-        chain = self.settings["CHAIN"]
-        if chain == "inline":
+        """Complete *item* on the page at *url*."""
+        if self.settings["CHAIN"] == "inline":
             assert self.crawler.engine
             response = await self.crawler.engine.download_async(Request(url))
             async for output in self.parse(response, item):
                 yield output
-        elif chain == "meta":
-            yield Request(url, meta={"item": item})
         else:
             yield Request(url, cb_kwargs={"item": item})
 

@@ -84,29 +84,19 @@ class Disturber:
         self._ended(process)
         return sent
 
-    def stop_workers(self) -> bool:
-        """Workers stand still for longer than the time limit of a page, or not that long."""
+    def disturb_workers(self) -> bool:
+        """A storm: worker after worker dies, or stands still, for longer than a page may take."""
         process = self._began()
-        workers = children(process.pid or 0)
-        stopped = sum(send_to(worker, signal.SIGSTOP) for worker in workers) > 0
-        process.join(self.rng.uniform(0, 4))
-        for worker in workers:
-            send_to(worker, signal.SIGCONT)
-        self._ended(process, after="workers stood still")
-        return stopped
-
-    def kill_workers(self) -> bool:
-        """A storm: worker after worker dies."""
-        process = self._began()
-        killed = 0
+        does = self.rng.choice((signal.SIGKILL, signal.SIGSTOP))
+        disturbed = set[int]()
         for _ in range(self.rng.randint(1, 12)):
-            for worker in children(process.pid or 0):
-                killed += send_to(worker, signal.SIGKILL)
+            disturbed |= {pid for pid in children(process.pid or 0) if send_to(pid, does)}
             nap(self.rng, 0.15)
-            if not process.is_alive():
-                break
-        self._ended(process, after="workers were killed")
-        return killed > 0
+        process.join(self.rng.uniform(0, 4) if does == signal.SIGSTOP else 0)
+        for worker in disturbed:
+            send_to(worker, signal.SIGCONT)
+        self._ended(process, after="workers died or stood still")
+        return bool(disturbed)
 
     def filled(self, folder: Path) -> bool:
         """A disk is full, for a moment or up to the end, which may be a kill."""
@@ -181,18 +171,11 @@ class Disturbance:
     weight: int = 1
     is_kill: bool = False
     needs_disks: bool = False
-    needs_setting: str = ""
+    needs_workers: bool = False
 
 
 def _kill(play: Callable[[Disturber], bool], weight: int) -> Disturbance:
     return Disturbance(play, weight, is_kill=True)
-
-
-def _full(disk: str, weight: int = 1, setting: str = "") -> Disturbance:
-    return Disturbance(
-        lambda one: one.filled(getattr(one.crawl, disk)), weight,
-        needs_disks=True, needs_setting=setting,
-    )  # fmt: skip
 
 
 _CALLS = ("write", "write", "replace", "sql", "commit")
@@ -208,11 +191,9 @@ DISTURBANCES: dict[str, Disturbance] = {
     "SIGTERM": Disturbance(lambda one: one.signalled(signal.SIGTERM)),
     "Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT)),
     "two Ctrl-C": Disturbance(lambda one: one.signalled(signal.SIGINT, signal.SIGINT)),
-    "stopped workers": Disturbance(Disturber.stop_workers, needs_setting="DEDUP_WORKERS"),
-    "killed workers": Disturbance(Disturber.kill_workers, needs_setting="DEDUP_WORKERS"),
-    "full feed disk": _full("feeds", 2),
-    "full ledger disk": _full("disk"),
-    "full temporary disk": _full("temporary", 12, "DEDUP_REPORT"),
+    "workers": Disturbance(Disturber.disturb_workers, 2, needs_workers=True),
+    "full feed disk": Disturbance(lambda one: one.filled(one.crawl.feeds), 2, needs_disks=True),
+    "full ledger disk": Disturbance(lambda one: one.filled(one.crawl.disk), needs_disks=True),
     "second process": Disturbance(Disturber.second),
     "dry run": Disturbance(Disturber.dry_run),
 }

@@ -41,9 +41,8 @@ _SETTINGS: dict[str, Any] = {
     "LOG_LEVEL": "WARNING",
 }
 SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
-    "reports": ("bulky", {"DEDUP_REPORT": "reports"}),
-    "plain": ("plain", {}),
-    "parts": ("parts", {}),
+    "plain": ("plain", {"DEDUP_REPORT": "reports"}),
+    "parts": ("items", {}),
     "chains": ("chains", {}),
     "fields": ("plain", {"DEDUP_FIELDS": {"text": "body"}, "DEDUP_DUPLICATES": "duplicates"}),
     "items": ("items", {"DEDUP_ITEM_FIELD": "text", "DEDUP_DUPLICATES": "duplicates"}),
@@ -72,7 +71,7 @@ def drawn(name: str, rng: Random) -> Scenario:
         "ITEM_PIPELINES": {"oracle.crawls.Pipeline": rng.choice((300, 900))},
         # Of oracle.crawls alone:
         "CHECKPOINT_INTERVAL": rng.choice((600, 0.02, 0.1, 0.1, 0.3)),
-        "CHAIN": rng.choice(("cb_kwargs", "meta", "inline")),
+        "CHAIN": rng.choice(("cb_kwargs", "inline")),
         **rng.choice(QUEUES),
         **fixed,
     }

@@ -1,7 +1,5 @@
 """The web server of the demonstration: the magazine on one port, its mirror on another."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,8 +19,7 @@ class DemoServer:
 
     def __init__(self, edition: int = 1) -> None:
         """Create the server; *edition*: 2 for the magazine some days later."""
-        self.url = ""
-        self.mirror_url = ""
+        self.url = self.mirror_url = ""
         self._edition = edition
         self._hosts: list[_Host] = []
 
@@ -37,8 +34,10 @@ class DemoServer:
         site, mirror = self._hosts = [_Host(port) for port in PORTS]
         self.url, self.mirror_url = site.url, mirror.url
         magazine = pages(self.url, self.mirror_url, self._edition)
-        site.serve(magazine | tutorial_pages(self._edition))
-        mirror.serve(mirror_pages(self.url))
+        site.pages = magazine | tutorial_pages(self._edition)
+        mirror.pages = mirror_pages(self.url)
+        for host in self._hosts:
+            host.thread.start()
         return self
 
     def stop(self) -> None:
@@ -67,20 +66,15 @@ class _Host(ThreadingHTTPServer):
         except OSError:
             super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}/"
-        self._pages: dict[str, Page] = {}
+        self.pages: dict[str, Page] = {}
         self._visits: Counter[str] = Counter()
         self._lock = Lock()
-        self._thread = Thread(target=self.serve_forever, args=(0.05,), daemon=True)
-
-    def serve(self, site: dict[str, Page]) -> None:
-        """Serve the pages of *site* from a thread of its own."""
-        self._pages = site
-        self._thread.start()
+        self.thread = Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
     def stop(self) -> None:
         """End the thread and close the port."""
         self.shutdown()
-        self._thread.join()
+        self.thread.join()
         self.server_close()
 
     def visit(self, path: str) -> tuple[Page, bytes]:
@@ -88,7 +82,7 @@ class _Host(ThreadingHTTPServer):
         with self._lock:
             self._visits[path] += 1
             count = self._visits[path]
-        page = self._pages.get(path) or missing(path)
+        page = self.pages.get(path) or missing(path)
         return page, page.render(count)
 
     def handle_error(self, *arguments: Any) -> None:

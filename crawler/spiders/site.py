@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from inspect import getfullargspec
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
@@ -156,10 +156,8 @@ class SiteSpider(SitemapSpider):
             return []
         if not self.start_urls:
             raise ValueError("sitemap=yes needs a url")
-        roots = dict.fromkeys(
-            "{0.scheme}://{0.netloc}".format(urlsplit(u)) for u in self.start_urls
-        )
-        return [root + path for root in roots for path in ("/robots.txt", "/sitemap.xml")]
+        places = ("/robots.txt", "/sitemap.xml")
+        return list(dict.fromkeys(urljoin(u, path) for u in self.start_urls for path in places))
 
 
 _ARGUMENTS = getfullargspec(SiteSpider.__init__).kwonlyargs
