@@ -48,19 +48,6 @@ class Round:
     violations: Violations = field(default_factory=lambda: defaultdict(list))
     seconds: float = 0
 
-    @property
-    def kills(self) -> int:
-        return sum(DISTURBANCES[name].is_kill for name in self.disturbances)
-
-    @property
-    def faults(self) -> int:
-        return len(self.disturbances) - self.kills
-
-    @property
-    def options(self) -> str:
-        """What repeats the round alone."""
-        return f"--only {self.scenario} --seed {self.seed} --first {self.number} --rounds 1"
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -129,7 +116,9 @@ def drawn_disturbance(rng: Random, scenario: Scenario, has_disks: bool) -> str:
 
 
 def totals(rounds: list[Round]) -> tuple[int, int]:
-    return sum(one.kills for one in rounds), sum(one.faults for one in rounds)
+    """Return how often crawls were killed, and how often disturbed in another way."""
+    are_kills = [DISTURBANCES[name].is_kill for one in rounds for name in one.disturbances]
+    return sum(are_kills), len(are_kills) - sum(are_kills)
 
 
 def show_last(rounds: list[Round]) -> None:
@@ -145,7 +134,8 @@ def show_last(rounds: list[Round]) -> None:
     for kind, details in last.violations.items():
         print(f"  VIOLATION {kind}: {'; '.join(details)}")
     if last.violations:
-        print(f"  repeat: python benchmarks/crash.py {last.options}", flush=True)
+        options = f"--only {last.scenario} --seed {last.seed} --first {last.number} --rounds 1"
+        print(f"  repeat: python benchmarks/crash.py {options}", flush=True)
 
 
 def table(rounds: list[Round]) -> str:

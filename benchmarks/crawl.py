@@ -10,6 +10,7 @@ turn, so that a slow moment of the machine hits them alike; the table shows medi
 
 import argparse
 import asyncio
+import math
 import multiprocessing
 import resource
 import statistics
@@ -45,22 +46,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=MODES, default=list(MODES))
     arguments = parser.parse_args()
-    show(measure(arguments.folder, arguments.rounds, arguments.only))
+    runs = measure(arguments.folder, arguments.rounds, arguments.only)
+    names = list(dict.fromkeys(name for figures in runs.values() for name in figures[0]))
+    print(f"{'':38}" + "".join(f"{mode:>12}" for mode in runs))
+    for name in names:
+        values = ([one.get(name, math.nan) for one in figures] for figures in runs.values())
+        print(f"{name:38}" + "".join(f"{statistics.median(value):12.3f}" for value in values))
 
 
 class Commented(Silent):
     """Adds the query of the URL to the page, as a comment."""
 
     def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
-        path = Path(self.translate_path(self.path))
-        if not path.is_file():
-            self.send_error(404)
-            return
-        self.send(path.read_bytes() + f"<!-- {self.path.partition('?')[2]} -->".encode())
+        page = Path(self.translate_path(self.path)).read_bytes()
+        self.send(page + f"<!-- {self.path.partition('?')[2]} -->".encode())
 
 
-def measure(folder: Path, rounds: int, modes: list[str]) -> dict[str, dict[str, float]]:
-    """Return the medians by mode and figure."""
+def measure(folder: Path, rounds: int, modes: list[str]) -> dict[str, list[dict[str, float]]]:
+    """Return the figures of each round by mode."""
     runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in modes}
     sites = folder / "sites"
     with serve(Commented, directory=sites) as server:
@@ -74,10 +77,7 @@ def measure(folder: Path, rounds: int, modes: list[str]) -> dict[str, dict[str, 
             for mode in modes:
                 print(f"round {number + 1}: {mode}", file=sys.stderr)
                 runs[mode].append(in_own_process(crawl, mode, urls))
-    return {
-        mode: {name: statistics.median(run[name] for run in results) for name in results[0]}
-        for mode, results in runs.items()
-    }
+    return runs
 
 
 def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -159,15 +159,6 @@ async def watch_lag(lags: list[float]) -> None:
 
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def show(figures: dict[str, dict[str, float]]) -> None:
-    names = list(dict.fromkeys(name for figure in figures.values() for name in figure))
-    print(f"{'':38}" + "".join(f"{mode:>12}" for mode in figures))
-    for name in names:
-        values = (figure.get(name) for figure in figures.values())
-        cells = ("-" if value is None else f"{value:.3f}" for value in values)
-        print(f"{name:38}" + "".join(f"{cell:>12}" for cell in cells))
 
 
 if __name__ == "__main__":

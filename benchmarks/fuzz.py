@@ -166,7 +166,6 @@ def measure(folders: Sequence[Path], numbers: range, seed: int) -> dict[str, Any
     finally:
         pool.close()
     return {
-        "originals": len(pages),
         "counts": dict(counts),
         "slowest": {"seconds": round(slowest[0], 3), "page": slowest[1]},
         "faults": faults,
@@ -183,8 +182,7 @@ def _outcome(future: "Future[Page]") -> Page | str:
 
 def _most_memory() -> int:
     """Return the most memory that this process has taken so far, in bytes."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main() -> int:

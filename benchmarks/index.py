@@ -22,7 +22,6 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -38,6 +37,8 @@ from dedup.text import Document
 
 DATA = ("random", "en-tf")
 QUERIES, NEAR, WINDOW, HELD_BACK = 2_000, 3, 300, 20
+# Shorter and longer ones in turn, in steps of 6 %.
+WIDTHS = [WINDOW, *(int(WINDOW * 1.06**n) for power in range(1, 30) for n in (-power, power))]
 BUDGET = 10.0  # seconds of queries
 COLUMNS = {
     "query_us": ("query µs", ",.1f"),
@@ -149,7 +150,7 @@ def fingerprints(words: list[str], wanted: int) -> Any:
     bits = np.unpackbits(octets.reshape(-1, 8), axis=1, bitorder="little")
     sums = np.cumsum(2 * bits.astype(np.int8)[ids] - 1, axis=0, dtype=np.int32)
     prints = np.empty(0, np.uint64)
-    for width in widths():
+    for width in WIDTHS:
         of_windows = sums[width - 1 :].copy()
         of_windows[1:] -= sums[:-width]
         found = np.packbits(of_windows > 0, axis=1, bitorder="little").view("<u8")[:, 0]
@@ -157,13 +158,6 @@ def fingerprints(words: list[str], wanted: int) -> Any:
         if len(prints) >= wanted:
             return prints
     raise ValueError(f"{wanted} unique fingerprints are needed, but there are only {len(prints)}")
-
-
-def widths() -> Iterator[int]:
-    """Yield shorter and longer widths in turn, in steps of 6 %."""
-    yield WINDOW
-    for power in range(1, 30):
-        yield from (int(WINDOW * 1.06**-power), int(WINDOW * 1.06**power))
 
 
 def measure(name: str, path: Path) -> dict[str, float]:

@@ -86,7 +86,6 @@ def crawl(url: str, texts: list[int], folder: Path) -> dict[str, Any]:
     steady = memory[len(memory) // 3 :]
     growth = linear_regression(*zip(*steady, strict=True)).slope if len(steady) > 2 else 0.0
     return {
-        "pages": pages,
         "pages_per_second": round(pages / elapsed, 1),
         "memory_growth_bytes_a_page": round(growth, 1),
         "counts_that_are_off": {name: both for name, both in counts.items() if both[0] != both[1]},

@@ -57,8 +57,7 @@ def main() -> None:
         print(
             f"{arguments.records:,} texts of {len(texts):,}, {megabytes:.0f} MB, {copies:,} copies"
         )
-        figures = compete(arguments, folder, truth)
-    show(figures, arguments.records)
+        show(compete(arguments, folder, truth), arguments.records)
 
 
 def texts_of(folder: Path) -> list[list[str]]:
@@ -109,7 +108,7 @@ def edited(text: list[str], share: float, words: list[str], chooser: random.Rand
 
 def compete(
     arguments: argparse.Namespace, folder: Path, truth: list[list[int]]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, list[dict[str, float]]]:
     rounds: dict[str, list[dict[str, float]]] = defaultdict(list)
     for number in range(arguments.rounds):
         for name in arguments.only:
@@ -119,13 +118,7 @@ def compete(
             figures["f1"] = f1(clusters_in(own), truth)
             rounds[name].append(figures)
             print(f"  {name}: {figures['seconds']:.1f} s", file=sys.stderr, flush=True)
-    return {
-        name: {
-            figure: statistics.median(figures[figure] for figures in measured)
-            for figure in measured[0]
-        }
-        for name, measured in rounds.items()
-    }
+    return rounds
 
 
 def run(command: list[str], folder: Path) -> dict[str, float]:
@@ -163,10 +156,11 @@ def f1(clusters: Iterable[list[int]], truth: list[list[int]]) -> float:
     return 2 * len(found & wanted) / (len(found) + len(wanted))
 
 
-def show(figures: dict[str, dict[str, float]], records: int) -> None:
+def show(rounds: dict[str, list[dict[str, float]]], records: int) -> None:
     print("| | texts a second | texts a CPU second | MB | F1 |")
     print("|---|---|---|---|---|")
-    for name, of in figures.items():
+    for name, figures in rounds.items():
+        of = {key: statistics.median(one[key] for one in figures) for key in figures[0]}
         speeds = [records / of[seconds] for seconds in ("seconds", "cpu_seconds")]
         columns = [*(f"{speed:,.0f}" for speed in speeds), f"{of['megabytes']:,.0f}"]
         print(f"| {' | '.join([name, *columns, format(of['f1'], '.3f')])} |")

@@ -23,15 +23,10 @@ from dedup.scrapy_plugin import limits
 from oracle.faults import Fault, Planted
 
 _TEMPORARY = "temporary"
-_PRELOADED = [
-    "oracle.crawls",
-    "dedup.scrapy_plugin.middleware",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.core.engine",
-    "scrapy.pqueues",
-    "scrapy.squeues",
-    "aiohttp",
-]
+_PRELOADED = (
+    "oracle.crawls dedup.scrapy_plugin.middleware scrapy.core.downloader.handlers.http11 "
+    "scrapy.core.engine scrapy.pqueues scrapy.squeues aiohttp"
+).split()
 """What each crawl needs is imported once: its processes are forked from one that has it."""
 own_trafilatura()  # which is slow, too
 

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_SIZE = "24m"
-
 
 @contextmanager
 def disk(folder: Path) -> Iterator[bool]:
     """Make a disk of *folder*, and yield whether that could be done."""
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", folder]
+    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]
     try:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):

@@ -24,9 +24,6 @@ class Disturber:
     rng: Random
     found: Violations
 
-    def __post_init__(self) -> None:
-        self._given = len(self.crawl.server.given)
-
     def _began(self) -> ForkServerProcess:
         """Start a crawl, and wait until some of its pages were given."""
         process = self.crawl.start()
@@ -55,10 +52,11 @@ class Disturber:
     def kill_late(self) -> bool:
         """After the last pages, when the feeds and the ledger are closed."""
         process, server = self.crawl.start(), self.crawl.server
-        given = -1
+        given, seconds = -1, 20.0
         while process.is_alive() and len(server.given) != given:
             given = len(server.given)
-            server.wait_for(given + 1, process.is_alive, 20.0 if given == self._given else 0.06)
+            server.wait_for(given + 1, process.is_alive, seconds)
+            seconds = 0.06
         nap(self.rng, 0.15)
         return self._killed(process)
 

@@ -133,19 +133,19 @@ def nearly(unit: str) -> list[str]:
     return nearest[1]
 
 
-def copies_of(unit: str, near: bool = True) -> list[list[str]]:
+def texts_of(unit: str) -> list[list[str]]:
     """Return the paragraphs of two equal texts, and of one that is nearly so."""
     same = paragraphs(words_of(unit))
-    return [same, same, paragraphs(nearly(unit))] if near else [same, same]
+    return [same, same, paragraphs(nearly(unit))]
 
 
-def troubles_of(rng: Random, copies: int, troubles: Troubles) -> list[str]:
-    """Return a trouble for each copy, often none, and none for one of them at least."""
-    chosen = [
-        rng.choice(troubles) if troubles and rng.random() < 0.6 else "" for _ in range(copies)
-    ]
-    chosen[rng.randrange(copies)] = ""
-    return chosen
+def copies_of(unit: str, rng: Random, troubles: Troubles) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the number of each copy, its text and its trouble, often none, and none of one."""
+    texts = texts_of(unit)
+    untroubled = rng.randrange(len(texts))
+    for copy, text in enumerate(texts):
+        has_trouble = troubles and copy != untroubled and rng.random() < 0.6
+        yield copy, text, rng.choice(troubles) if has_trouble else ""
 
 
 Shape = Callable[[Contents, Random, int, Troubles], Iterator[str]]
@@ -155,9 +155,8 @@ Shape = Callable[[Contents, Random, int, Troubles], Iterator[str]]
 def plain(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Each content is on two equal pages and on one that is nearly so."""
     for unit in (f"unit{number}" for number in range(count)):
-        copies = copies_of(unit)
-        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
-            yield site.add(f"/page/{unit}/{copy}", [(unit, copies[copy])], trouble)
+        for copy, text, trouble in copies_of(unit, rng, troubles):
+            yield site.add(f"/page/{unit}/{copy}", [(unit, text)], trouble)
 
 
 def items(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
@@ -167,7 +166,7 @@ def items(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterat
         if rng.random() < 0.5:
             rng.shuffle(units)
         for start in range(0, count, 4):
-            articles = [(unit, copies_of(unit)[copy]) for unit in units[start : start + 4]]
+            articles = [(unit, texts_of(unit)[copy]) for unit in units[start : start + 4]]
             # The first copies are without trouble, so that each content can be stored.
             trouble = rng.choice(troubles) if copy and troubles and rng.random() < 0.5 else ""
             yield site.add(f"/page/{copy}/{start}", articles, trouble, fragments="1")
@@ -176,30 +175,26 @@ def items(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterat
 def chains(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Products whose items are complete after a page of reviews that is equal everywhere."""
     for unit in (f"unit{number}" for number in range(count)):
-        copies = copies_of(unit)
-        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
+        for copy, text, trouble in copies_of(unit, rng, troubles):
             path, reviews = f"/product/{unit}/{copy}", f"/product/{unit}/{copy}/reviews"
-            site.pages[path] = html([(unit, copies[copy])], following=reviews)
+            site.pages[path] = html([(unit, text)], following=reviews)
             site.pages[reviews] = html([(unit, [REVIEWS])], trouble=trouble)
             site.troubles |= {path: trouble, reviews: trouble} if trouble else {}
-            site.expect(path, unit, "\n".join([*copies[copy], REVIEWS]), path, reviews)
+            site.expect(path, unit, "\n".join([*text, REVIEWS]), path, reviews)
             yield path
 
 
 def hubs(site: Contents, rng: Random, count: int, troubles: Troubles) -> Iterator[str]:
     """Hubs of equal text whose links are equal; some callbacks raise before they yield any."""
     for start in range(0, count, 4):
-        units = [f"unit{number}" for number in range(start, min(start + 4, count))]
         links = [
             site.add(f"/page/{unit}/{copy}", [(unit, text)])
-            for unit in units
-            for copy, text in enumerate(copies_of(unit, near=False))
+            for unit in (f"unit{number}" for number in range(start, min(start + 4, count)))
+            for copy, text in enumerate(texts_of(unit)[:2])
         ]
         hub = f"hub{start}"
-        copies = copies_of(hub)
-        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
-            path = f"/hub/{start}/{copy}"
-            yield site.add(path, [(hub, copies[copy])], trouble, links=" ".join(links))
+        for copy, text, trouble in copies_of(hub, rng, troubles):
+            yield site.add(f"/hub/{start}/{copy}", [(hub, text)], trouble, links=" ".join(links))
 
 
 SHAPES: dict[str, Shape] = {shape.__name__: shape for shape in (plain, items, chains, hubs)}

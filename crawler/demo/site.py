@@ -30,8 +30,6 @@ IN_GB18030 = "rice-noodles"
 LIST_LENGTH = 5
 
 LEVELS = {"gauge": "Mill Bridge", "unit": "m", "levels": {"Mon": 1.12, "Tue": 1.31, "Wed": 1.24}}
-THANKS = "Thank you for your letter. We answer every one by hand."
-PRIZE = "Your crossword has arrived; the draw is on Friday."
 
 
 @dataclass(frozen=True)
@@ -180,10 +178,12 @@ def _notices(articles: dict[str, Article], mirror_url: str) -> Iterator[Page]:
 
 def _bare_pages() -> Iterator[Page]:
     """Yield the pages of one sentence or none."""
+    thanks = "Thank you for your letter. We answer every one by hand."
+    prize = "Your crossword has arrived; the draw is on Friday."
     for path, text, content in (
-        ("/thanks/letter.html", THANKS, "thanks"),
-        ("/thanks/guestbook.html", THANKS, "thanks"),
-        ("/thanks/crossword.html", PRIZE, "prize"),
+        ("/thanks/letter.html", thanks, "thanks"),
+        ("/thanks/guestbook.html", thanks, "thanks"),
+        ("/thanks/crossword.html", prize, "prize"),
         ("/gallery/", "", "gallery"),
         ("/map/", "", "map"),
     ):
