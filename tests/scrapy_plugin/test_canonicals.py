@@ -220,15 +220,10 @@ def test_a_page_does_not_wait_longer_than_the_setting_says():
     assert result.stats["dedup/canonicals/late"] == 1
 
 
-async def in_order(self):
-    for url in self.start_urls:
-        yield Request(url)
-
-
 @pytest.mark.slow
 def test_a_crawl_that_is_closed_does_not_wait():
     options = {"DOWNLOAD_DELAY": 60, "CLOSESPIDER_PAGECOUNT": 1, "limits": {"WAIT_TIMEOUT": 100}}
-    result = run({**PRINT, **TEA}, "/print", "/tea", start=in_order, **options)
+    result = run({**PRINT, **TEA}, "/print", "/tea", **options)
     assert result.stored == ["/print"]
     assert result.stats["elapsed_time_seconds"] < 30
 
