@@ -1,8 +1,6 @@
 """The commands with a secret in their environment."""
 
 import json
-import shutil
-from pathlib import Path
 
 import commands
 import pytest
@@ -23,15 +21,9 @@ def secret(monkeypatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
 
 
-@pytest.fixture
-def crawled(crawled_once, tmp_path):
-    """The URL of a site, a ledger of it that was made with a secret, and the feed."""
-    url, *files = crawled_once
-    return url, *(Path(shutil.copy(file, tmp_path)) for file in files)
-
-
 @pytest.fixture(scope="module")
-def crawled_once(tmp_path_factory):
+def crawled(tmp_path_factory):
+    """The URL of a site, a ledger of it that was made with a secret, and the feed."""
     folder = tmp_path_factory.mktemp("crawled")
     pages = {"/a": page(article(1)), "/copy": page(edited(article(1))), "/b": page(article(2))}
     ledger, feed = folder / "pages.sqlite", folder / "pages.jsonl"

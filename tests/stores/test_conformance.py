@@ -28,6 +28,9 @@ def server(request, tmp_path):
     server.stop()
 
 
+with_redis = pytest.mark.parametrize("server", [SERVERS["redis"]], indirect=True, ids=["redis"])
+
+
 def played(server, folder, name, seed=1):
     """What comes of a short round of a plan."""
     short = replace(PLANS[name], processes=4, families=30, seconds=2.0, lease=1.0, timeout=30.0)
@@ -62,22 +65,16 @@ def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
     assert result.violations == {}, "\n".join(result.examples)
 
 
-def test_lost_and_late_messages_have_nobody_wait(tmp_path):
-    server = SERVERS["redis"](tmp_path)
-    try:
-        result = played(server, tmp_path / "round", "lost and late messages")
-    finally:
-        server.stop()
+@with_redis
+def test_lost_and_late_messages_have_nobody_wait(server, tmp_path):
+    result = played(server, tmp_path / "round", "lost and late messages")
     assert result.violations == {}, "\n".join(result.examples)
     assert result.counts["waits over"] == 0
 
 
 @pytest.mark.parametrize("fault", sampled(FOUND, "drop_for_open_claims", "ignore_losses"))
-def test_planted_faults_are_found(tmp_path, fault):
+@with_redis
+def test_planted_faults_are_found(server, tmp_path, fault):
     plan, kind = FOUND[fault]
-    server = SERVERS["redis"](tmp_path)
-    try:
-        result = play(replace(plan, fault=fault), server, tmp_path / "round", seed=1)
-    finally:
-        server.stop()
+    result = play(replace(plan, fault=fault), server, tmp_path / "round", seed=1)
     assert kind in result.violations, result
