@@ -1,7 +1,9 @@
 import math
+import random
 
 import pytest
 import xxhash
+from cases import mixed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -36,6 +38,20 @@ def test_a_fingerprint_is_that_of_the_features_that_are_shown():
         "the": 1.693, "cat": 1, "sat": 1, "on": 1, "mat": 1,
     }  # fmt: skip
     assert fingerprint(weights) == SimHash().sketch(document)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("weights", "bits"), mixed(["log-tf", "tf", "binary", "tf-idf"], [32, 63, 65, 64])
+)
+def test_texts_together_have_the_fingerprints_that_each_has(weights, bits):
+    method = SimHash(weights=weights, bits=bits)
+    chooser = random.Random(bits)
+    words = [f"{'long' * (n % 7)}{n}" for n in range(2000)]
+    lengths = [0, 1, 2, 300, 700, 0, *(chooser.randrange(200) for _ in range(300))]
+    texts = [Document(" ".join(chooser.choices(words, k=length))) for length in lengths]
+    texts.append(Document("again " * 300 + "more " * 255 + " ".join(words)))
+    assert method.sketches(texts) == [method.sketch(text) for text in texts]
 
 
 class LongWords(SimHash):
