@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name, digest_of_title
+from dedup.evidence import Evidence, digest_of_name, digest_of_title, ends_of_title
 from dedup.limits import shorten, split_url
 from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE, values_in
 
@@ -283,10 +283,10 @@ class PageOfItem:
         return "".join("".join(self._texts).casefold().split())
 
     def _is_name(self, text: str) -> bool:
-        """Return whether *text* is the headline, or the title and begins or ends with that.
+        """Return whether *text* is the headline, or the title and has that before or behind a sign.
 
-        As the title of a print view does. A title without the headline may be all that tells the
-        page from others with it.
+        Such as a bar, as the title of a print view does. A title with other words may be all that
+        tells the page from others with its headline.
         """
         names = self._evidence
         if names is None or not names.headline + names.title or len(text) > LONG_TEXT:
@@ -295,10 +295,8 @@ class PageOfItem:
             return True
         is_title = bool(names.title) and digest_of_title(text) == names.title
         if is_title and self._title_has_headline is None:
-            words = text.split()
-            ends = (end for place in range(1, len(words)) for end in (words[:place], words[place:]))
-            found = map(digest_of_name, map(" ".join, ends))
-            self._title_has_headline = not names.headline or names.headline in found
+            ends = map(digest_of_name, ends_of_title(text))
+            self._title_has_headline = not names.headline or names.headline in ends
         return is_title and bool(self._title_has_headline)
 
 

@@ -438,11 +438,25 @@ class TestNames:
         assert mark not in keys_of(other.to_bytes())
         assert mark not in keys_of(said({"title": "The News"}, self.PAGE).to_bytes())
 
-    def test_a_title_counts_where_it_lacks_the_headline_and_not_where_there_is_none(self):
-        title = digest_of_title("More - Print")
-        for headline, count in ((digest_of_name("The News"), 0), (b"", 1)):
-            page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, title, headline))
-            assert len(said({"title": "More - Print", "a": "More"}, page).names) == count
+    @each(
+        ("title", "headline", "is_name"),
+        [
+            ("The News - Print", "The News", True),
+            ("Print | The News", "The News", True),
+            ("The News (Print)", "The News", True),
+            ("More - Print", "The News", False),
+            ("More - Print", "", True),
+            ("The Lamp 3000 lumen, not dimmable", "The Lamp", False),
+            ("The Lamp 3000 lumen | Shop", "The Lamp", False),
+            ("Large The Lamp", "The Lamp", False),
+        ],
+    )
+    def test_a_title_is_a_name_if_it_has_the_headline_beside_a_sign_or_there_is_none(
+        self, title, headline, is_name
+    ):
+        names = digest_of_title(title), digest_of_name(headline)
+        page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, *names))
+        assert len(said({"title": title, "a": "More"}, page).names) == is_name
 
     def test_of_too_many_values_none_is_told_apart(self):
         item = {"head": "The News", "all": list(range(MOST_VALUES))}

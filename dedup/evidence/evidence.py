@@ -1,7 +1,7 @@
 """What a page shows besides its main text, and the bytes that are stored of that."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
@@ -112,6 +112,13 @@ def digest_of_title(title: str) -> bytes:
     first, *middle = segments
     last = middle.pop() if middle else ""
     return b"".join(digest_of_name(part) for part in (first, "".join(middle), last) if part)
+
+
+def ends_of_title(title: str) -> Iterator[str]:
+    """Yield what stands before, and what behind, each separator of segments in *title*."""
+    for separator in _BETWEEN_SEGMENTS.finditer(title):
+        yield title[: separator.start()]
+        yield title[separator.end() :]
 
 
 # As those between the name of a page, of its section and of its site.

@@ -64,6 +64,7 @@ def _alarm(report: Report) -> Finding | None:
 
 
 def _items(report: Report) -> Finding | None:
+    """Find fields that keep pages; where a page differs in two of them, it may be another thing."""
     found = report.item_differences
     if found is None or found.in_fields < _FEW:
         return None
@@ -73,12 +74,9 @@ def _items(report: Report) -> Finding | None:
     more = f", … ({len(fields) - _FEW})" if len(fields) > _FEW else ""
     urls = (printable(cut_url(url), _LONGEST_URL) for url in (found.url, found.original))
     names = ", ".join(f'"{name}"' for name in [*ignored, *fields])
-    return Finding(
-        "items",
-        (found.in_fields, shown + more, *urls),
-        f"DEDUP_IGNORE_FIELDS = [{names}]",
-        "items",
-    )
+    is_alone = sum(field.pages for field in found.fields) <= found.pages
+    setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if is_alone else ""
+    return Finding("items", (found.in_fields, shown + more, *urls), setting, "items")
 
 
 def _told(field: Report) -> str:
