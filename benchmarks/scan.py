@@ -7,9 +7,9 @@ texts are left out, since others are like them. Every English text is repeated w
 seed: heavy ones (40 of 100 words are others) make a text of its own, light ones (up to 4 of 100) a
 copy of that; a copy may have none. So what is a copy of what is known by construction.
 
-Each contestant is a process of its own (dedup starts more), which reads the same file of JSONL and
-writes the unique records, and what is a copy of what. Rounds take turns; a figure is
-the median of its rounds. F1 is that of all pairs of records in one cluster.
+Each contestant is a process of its own, which reads the same file of JSONL and writes the unique
+records, and what is a copy of what; dedup starts a worker for each core, unless it is alone. Rounds
+take turns; a figure is the median of its rounds. F1 is that of all pairs of records in one cluster.
 
 PEERS is a virtual environment with: pip install rensa
 """
@@ -26,7 +26,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import combinations, count, islice
+from itertools import combinations, count, islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -166,10 +166,10 @@ def show(rounds: dict[str, list[dict[str, float]]], records: int) -> None:
         print(f"| {' | '.join([name, *columns, format(of['f1'], '.3f')])} |")
 
 
-def dedup(method: str, source: Path, target: Path, _: str) -> list[str]:
+def dedup(method: str, source: Path, target: Path, _: str, *, is_alone: bool) -> list[str]:
     return [
         sys.executable, "-m", "dedup", "scan", str(source), "-o", str(target / "unique.jsonl"),
-        "--clusters", str(target / "clusters"), "--method", method,
+        "--clusters", str(target / "clusters"), "--method", method, *["--workers=1"] * is_alone,
     ]  # fmt: skip
 
 
@@ -178,7 +178,10 @@ def rensa(source: Path, target: Path, python: str) -> list[str]:
 
 
 CONTESTANTS: dict[str, Callable[[Path, Path, str], list[str]]] = {
-    **{f"dedup {name}": partial(dedup, name) for name in ("simhash", "minhash", "verified")},
+    **{
+        f"dedup {name}{', alone' * is_alone}": partial(dedup, name, is_alone=is_alone)
+        for name, is_alone in product(("simhash", "minhash", "verified"), (False, True))
+    },
     "rensa": rensa,
 }
 """The command of each, of the file, a folder of its own, and the Python that has rensa."""

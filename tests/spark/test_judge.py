@@ -1,7 +1,10 @@
 """Records in DataFrames -> verdicts, as a scan on one machine has them."""
 
+import os
 import random
+import signal
 from collections import Counter
+from contextlib import suppress
 from itertools import product
 
 import judged
@@ -9,7 +12,7 @@ import pytest
 from cases import sampled
 
 from dedup.evidence import NORMAL
-from dedup.methods import METHODS
+from dedup.methods import METHODS, SimHash
 from dedup.rule import Rule
 from dedup.spark import judge
 from dedup.spark.components import find_components
@@ -76,3 +79,17 @@ def test_what_is_connected_is_found_in_rounds_as_in_one_task(spark):
     )
     assert in_rounds == in_one
     assert {component for node, component in in_one if node < 50} == {0}
+
+
+def test_a_killed_worker_of_python_changes_nothing(spark, tmp_path):
+    class Deadly(SimHash):
+        def keys_of_many(self, sketches):
+            with suppress(FileExistsError):
+                (tmp_path / "killed").touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().keys_of_many(sketches)
+
+    collection = [record for seed in range(8) for record in judged.pages(SimHash(), seed)]
+    expected = judged.expected(SimHash(), Rule(), collection)
+    assert judged_by_spark(spark, Deadly(), Rule(), collection, records_of_a_task=0)[0] == expected
+    assert (tmp_path / "killed").exists()
