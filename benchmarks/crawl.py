@@ -58,7 +58,8 @@ class Commented(Silent):
     """Adds the query of the URL to the page, as a comment."""
 
     def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
-        page = Path(self.translate_path(self.path)).read_bytes()
+        path = Path(self.translate_path(self.path))
+        page = path.read_bytes() if path.is_file() else b""  # where another page redirects to
         self.send(page + f"<!-- {self.path.partition('?')[2]} -->".encode())
 
 

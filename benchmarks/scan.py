@@ -52,11 +52,8 @@ def main() -> None:
         folder = Path(temporary)
         texts = texts_of(arguments.folder)
         truth = write_records(folder / "texts.jsonl", texts, arguments.records)
-        megabytes = (folder / "texts.jsonl").stat().st_size / 1e6
         copies = sum(len(family) - 1 for family in truth)
-        print(
-            f"{arguments.records:,} texts of {len(texts):,}, {megabytes:.0f} MB, {copies:,} copies"
-        )
+        print(f"{arguments.records:,} texts of {len(texts):,}, {copies:,} of them copies")
         show(compete(arguments, folder, truth), arguments.records)
 
 
