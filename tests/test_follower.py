@@ -212,6 +212,9 @@ def run(seed, monkeypatch, faults, processes=3):
     fleet = Fleet(chooser, processes, faults)
     monkeypatch.setattr(module, "monotonic", lambda: fleet.server.now)
     asyncio.run(fleet.crawl(pages))
+    for process in fleet.processes:
+        view = process.detector.follower.view
+        assert len(view) == len(view._pages._numbers) - len(view._ended)
     assert len(fleet.verdicts) == len(pages) or "cancel" in faults
     failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
     kept = {key for key, kind in fleet.verdicts.items() if kind is Kind.NEW}
