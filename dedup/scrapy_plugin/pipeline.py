@@ -199,7 +199,11 @@ def _set_if_empty(item: Any, field: str, value: Any, setting: str, plugin: Exten
     there = get_field(item, field)
     is_empty = there is None or (isinstance(there, str) and not there)
     if is_empty and not set_field(item, field, value):
-        plugin.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
+        plugin.notices.tell_once(
+            f"Items of the class %s have no field %r ({setting}), or are frozen",
+            type(item).__name__,
+            field,
+        )
 
 
 def _mark(item: Any, verdict: Verdict, plugin: Extension) -> None:
