@@ -283,9 +283,9 @@ class PageOfItem:
         return "".join("".join(self._texts).casefold().split())
 
     def _is_name(self, text: str) -> bool:
-        """Return whether *text* is the headline, or the title and has that before or behind a sign.
+        """Return whether *text* is the headline, or the title and has that beside a separator.
 
-        Such as a bar, as the title of a print view does. A title with other words may be all that
+        As the title of a print view does: "Tea | Print". A title with other words may be all that
         tells the page from others with its headline.
         """
         names = self._evidence

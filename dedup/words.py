@@ -50,6 +50,7 @@ class Words:
         Where a token has fewer, the others are zero. *first*: up to 8, or up to the length of each.
         """
         blocks: Array = self._blocks[self.starts[tokens] + first]
+        # Of a token that ends before, none; of one that goes on, all.
         blocks &= _FIRST_BYTES.take(self.lengths[tokens] - first, mode="clip")
         return blocks
 

@@ -48,7 +48,7 @@ NOT_RUN = {
     "CONTRIBUTING.md: python3 -m venv": "makes an environment in the folder of a contributor",
     "CONTRIBUTING.md: pytest -q": "runs these very tests",
     "CONTRIBUTING.md: python benchmarks": "takes hours",
-    "CONTRIBUTING.md: scrapy crawl site": "needs a browser and fonts",
+    "CONTRIBUTING.md: rm -rf picture": "needs a browser and fonts",
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md:  Scrapy": "a drawing",

@@ -443,7 +443,7 @@ class TestNames:
         [
             ("The News - Print", "The News", True),
             ("Print | The News", "The News", True),
-            ("The News (Print)", "The News", True),
+            ("The Lamp (red)", "The Lamp", False),
             ("More - Print", "The News", False),
             ("More - Print", "", True),
             ("The Lamp 3000 lumen, not dimmable", "The Lamp", False),

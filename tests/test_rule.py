@@ -15,7 +15,7 @@ from dedup.explanation import Side, compare
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord
-from dedup.rule import Decision, Kind, Rule
+from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.scan.read_record import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.text import Document
@@ -159,3 +159,9 @@ def test_a_crawl_a_scan_and_a_comparison_of_two_pages_say_the_same(name, texts, 
     assert said == expected
     distances = [verdict.distance for verdict in verdicts if verdict.is_duplicate]
     assert list(outcome.distances) == pytest.approx(distances)
+
+
+def test_a_verdict_reads_as_a_sentence():
+    near = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
+    assert str(near) == "near-duplicate of <http://a/> (simhash, distance 2)"
+    assert str(Verdict(Kind.SKIPPED, "simhash", reason="empty")) == "skipped (empty)"

@@ -115,14 +115,18 @@ def digest_of_title(title: str) -> bytes:
 
 
 def ends_of_title(title: str) -> Iterator[str]:
-    """Yield what stands before, and what behind, each separator of segments in *title*."""
-    for separator in _BETWEEN_SEGMENTS.finditer(title):
+    """Yield what stands before, and what behind, each separator of segments in *title*.
+
+    But for brackets: what is in them may tell a variant from others of its name.
+    """
+    for separator in _SEPARATOR.finditer(title):
         yield title[: separator.start()]
         yield title[separator.end() :]
 
 
 # As those between the name of a page, of its section and of its site.
-_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]|\s[(\[]")
+_SEPARATOR = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]")
+_BETWEEN_SEGMENTS = re.compile(rf"{_SEPARATOR.pattern}|\s[(\[]")
 
 
 def digest_of_name(name: str) -> bytes:

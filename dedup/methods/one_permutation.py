@@ -9,8 +9,9 @@ from dedup.methods.hashing import mix, seeds
 
 _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
-# So many sets are densified together, in numbers of as many bits. Few are faster one by one.
-_SETS_AT_ONCE, _BITS = 256, 64
+# So many sets are densified together. Few are faster one by one.
+_SETS_AT_ONCE = 256
+_BITS = 64  # of a number, one for each set
 _FEW_SETS = 8
 # Most empty bins find a donor among so many probes, except for short texts.
 _PROBES_TOGETHER_BITS = 6
@@ -90,7 +91,7 @@ def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
 
 
 def _as_bits(values: Array) -> Array:
-    """Pack booleans of shape (n, bins) into 64-bit numbers, shape (bins, n / 64)."""
+    """Pack booleans of shape (n, bins) into 64-bit numbers, shape (bins, ceil(n / 64))."""
     count, bins = values.shape
     octets = np.zeros((bins, -(-count // _BITS) * _BITS // 8), np.uint8)
     packed = np.packbits(np.ascontiguousarray(values.T), axis=1, bitorder="little")

@@ -139,7 +139,7 @@ def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
     tokens = [token.decode() for token in words.tokens(places)]
     numbers = []
     for start, end in pairwise([0, *ends]):
-        before: defaultdict[str, count[int]] = defaultdict(count)
+        before: defaultdict[str, count[int]] = defaultdict(count)  # how often each came before
         numbers.append([f"{number}\x01{next(before[number])}" for number in tokens[start:end]])
     # Years and small numbers are in many texts.
     different = list(dict.fromkeys(chain.from_iterable(numbers)))

@@ -74,7 +74,7 @@ def _items(report: Report) -> Finding | None:
     more = f", … ({len(fields) - _FEW})" if len(fields) > _FEW else ""
     urls = (printable(cut_url(url), _LONGEST_URL) for url in (found.url, found.original))
     names = ", ".join(f'"{name}"' for name in [*ignored, *fields])
-    is_alone = sum(field.pages for field in found.fields) <= found.pages
+    is_alone = sum(field.pages for field in found.fields) <= found.in_fields
     setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if is_alone else ""
     return Finding("items", (found.in_fields, shown + more, *urls), setting, "items")
 

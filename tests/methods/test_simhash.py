@@ -54,6 +54,13 @@ def test_texts_together_have_the_fingerprints_that_each_has(weights, bits):
     assert method.sketches(texts) == [method.sketch(text) for text in texts]
 
 
+def test_a_fingerprint_does_not_depend_on_how_many_features_are_added_at_a_time(monkeypatch):
+    document = Document(" ".join(f"word{number}" for number in range(100)))
+    [whole] = SimHash().sketches([document])
+    monkeypatch.setattr("dedup.methods.simhash._FEATURES_AT_A_TIME", 7)
+    assert SimHash().sketches([document]) == [whole]
+
+
 class LongWords(SimHash):
     def weighted_features(self, document):
         return {token: 1.0 for token in document.tokens if len(token) > 4}

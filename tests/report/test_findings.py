@@ -193,8 +193,10 @@ def test_an_empty_crawl_has_no_findings():
     assert 'id="findings"' not in as_html(EMPTY, no_text, ())
 
 
-def test_fields_are_not_proposed_where_a_page_differs_in_two_of_them():
-    of_things = differences(12, 12) | {"fields": [VIEWS, {**VIEWS, "name": "price", "pages": 1}]}
+@each("pages", [12, 99])
+def test_fields_are_not_proposed_where_a_page_differs_in_two_of_them(pages):
+    """Also if others differ in fields that are not shown."""
+    of_things = differences(pages, 12) | {"fields": [VIEWS, {**VIEWS, "name": "price", "pages": 1}]}
     [found] = findings(changed(EMPTY, item_differences=of_things))
     assert (found.name, found.setting) == ("items", "")
 

@@ -192,3 +192,12 @@ def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": 1, "/b": 1}, DEDUP_SCOPE=hidden)
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 2
+
+
+def test_texts_of_items_are_compared_with_those_of_their_own_number():
+    def parse(self: Any, response: Any) -> Any:
+        for sku, body in enumerate([TEXT, TEXT, article(2)]):
+            yield {"url": "http://shop.example/list", "sku": sku, "body": body}
+
+    result = run({"/": 1}, parse=parse, DEDUP_SCOPE="field:sku", DEDUP_ITEM_FIELD="body")
+    assert [item["sku"] for item in result.items] == [0, 1, 2]
