@@ -79,6 +79,23 @@ def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():
     assert table.says_all(0, keys_of(item(7, 9)))
 
 
+def test_of_an_open_claim_items_that_come_later_are_asked_too_and_then_those_that_are_stored():
+    claim = claim_of(0, [item(n) for n in range(MANY + 20)])
+    table = PageTable(claims := {0: claim}, has_evidence=True)
+    assert table.says_all(0, keys_of(item(7)))
+    claim.items += [item(1000), item(1001)]
+    assert all(table.says_all(0, keys_of(item(n))) for n in (1000, 1001))
+    claim.items.remove(item(7))
+    del claims[0]
+    add(table, claim)
+    assert not table.says_all(0, keys_of(item(7)))
+
+
+def test_of_very_many_items_with_the_same_values_the_latest_are_asked():
+    items = [item(1)] * 1100 + [item(2)] * 1200 + [item(1, 2)] * 10
+    assert table_of(items).says_all(0, keys_of(item(1, 2)))
+
+
 def test_more_pages_of_many_items_than_are_at_hand_are_told_apart():
     table = table_of(*([item(number, 100 + n) for n in range(MANY + 1)] for number in range(40)))
     for number in [*range(40), *range(40)]:
