@@ -1,7 +1,4 @@
-"""What earlier crawls stored under the key of a page, which is not compared with that.
-
-And what they stored under another one, and met under this one, which was preferred.
-"""
+"""What earlier crawls stored under the key of a page, which is not compared with that."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -31,10 +28,7 @@ class Earlier:
         self._version: object = None
 
     async def pages(self, key: str, scope: str) -> "EarlierPages | None":
-        """Return what was stored under *key*, as a version of what is in *scope*, if anything was.
-
-        And that for which it was noted as the preferred one.
-        """
+        """Return what was stored under *key*, as a version of what is in *scope*, if anything."""
         store = self.follower.store
         if self._version is not store.version_of_earlier:
             self._version, self._at_hand = store.version_of_earlier, {}
@@ -46,37 +40,31 @@ class Earlier:
                 by_scope[page.record.scope].append(page)
             if len(at_hand) >= _AT_HAND:
                 del at_hand[next(iter(at_hand))]
-            at_hand[key] = EarlierPages(self, key, stored) if stored else None, by_scope
+            at_hand[key] = EarlierPages(self, stored) if stored else None, by_scope
         pages, of_scopes = at_hand[key]
         if pages and is_of_item(scope):
-            return EarlierPages(self, key, of_scopes[scope]) if scope in of_scopes else None
+            return EarlierPages(self, of_scopes[scope]) if scope in of_scopes else None
         return pages
 
 
 class EarlierPages:
     """The stored pages of one key: the same page as it was, or its items, maybe thousands."""
 
-    def __init__(self, earlier: Earlier, key: str, pages: Sequence[Stored]) -> None:
-        """Create it of *pages*.
-
-        Those with another key than *key* are copies: other pages, for which *key* is preferred.
-        """
+    def __init__(self, earlier: Earlier, pages: Sequence[Stored]) -> None:
+        """Create it of *pages*, all with this key."""
         self._earlier = earlier
         # A page may have thousands of items, each of which is asked for.
         self._items_of = cache(lambda number: frozenset(earlier.follower.view.items_of(number)))
-        self._pages = [page for page in pages if page.record.key == key]
-        self._equal = _by_digest(self._pages)
-        self._equal_copies = _by_digest(page for page in pages if page.record.key != key)
-        self.numbers = {page.number for page in self._pages}
-        """Those under the key, also the ones that have ended."""
+        self._pages = pages
+        self._equal = defaultdict[bytes | None, list[Stored]](list)
+        for page in pages:
+            self._equal[page.record.digest].append(page)
+        self.numbers = {page.number for page in pages}
+        """Also of those that have ended."""
 
     def unchanged(self, record: PageRecord) -> Stored | None:
         """Return the page that *record* equals, with an item that says the same, or ``None``."""
-        # What is stored under the own key decides, if anything is.
-        equal = self._equal
-        if self._equal_copies and not any(self._counting(self._pages)):
-            equal = self._equal_copies
-        for stored in self._counting(equal.get(record.digest, ())):
+        for stored in self._counting(self._equal.get(record.digest, ())):
             page, original = record.witness, stored.record.witness
             if record.item not in self._items_of(stored.number):
                 continue
@@ -147,10 +135,3 @@ class EarlierPages:
             if stored.record.sketch is not None:
                 index.add(method.from_bytes(stored.record.sketch), place)
         return index
-
-
-def _by_digest(pages: Iterable[Stored]) -> dict[bytes | None, list[Stored]]:
-    by_digest = defaultdict(list)
-    for page in pages:
-        by_digest[page.record.digest].append(page)
-    return dict(by_digest)

@@ -133,20 +133,13 @@ class Released(NamedTuple):
     number: int
 
 
-class Preferred(NamedTuple):
-    """An event: the content of page *number* was met under *key*, which is a better one."""
-
-    number: int
-    key: str
-
-
 class Lost(NamedTuple):
     """An event: the log has no such claim of this process any more, whatever became of its page."""
 
     claimed: Claimed
 
 
-Event = Claimed | Committed | Released | Preferred | Lost
+Event = Claimed | Committed | Released | Lost
 
 
 class Stored(NamedTuple):

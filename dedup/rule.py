@@ -40,9 +40,7 @@ class Verdict:
     earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
     crawl, under the same key, and is no duplicate of another. A new page with an *objection* would
     be a duplicate of *original* by its main text; the objection says why that is not enough. A
-    duplicate whose URL is better than that of the page that is stored has the best one so far as
-    *preferred*. An unchanged page that was stored under another key has that for its *original*:
-    its own key is the preferred one.
+    duplicate whose URL is better than that of the page that is stored has it as *preferred*.
     """
 
     kind: Kind

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from log_servers import LogServer
 
-from dedup.record import Claimed, Committed, Preferred, Released
+from dedup.record import Claimed, Committed, Released
 from dedup.stores import StoreDownError
 from dedup.stores.base import Crawl
 from dedup.stores.entries import Entry, from_bytes, to_bytes
@@ -150,8 +150,6 @@ class MemoryLog(Log):
                     lost.append(serial)
             for number, serial in request.releases:
                 server.end(owner, serial, number, Released(number))
-            for number, key in request.preferred.items():
-                server.append(owner, 0, run, Preferred(number, key))
             made = []
             for serial, claimed in request.claims:
                 number = server.append(owner, serial, run, claimed)

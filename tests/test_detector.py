@@ -2,14 +2,14 @@ from contextlib import closing
 
 import pytest
 from ledgers import publish
-from report_of import exact, near, new
-from texts import CHINESE, ENGLISH
+from report_of import near, new
+from texts import ENGLISH
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.methods.containment import Containment
 from dedup.page import PageReader
-from dedup.rule import Kind, Rule, Verdict
+from dedup.rule import Kind, Rule
 from dedup.stores import SqliteStore, finished
 
 BRIDGE = (
@@ -112,52 +112,6 @@ def test_judging_without_claims_does_not_wait(detector):
     finished(detector.reserve(page(BRIDGE, "a")))
     with pytest.raises(RuntimeError, match="being stored"):
         detector.judge(page(BRIDGE, "b"))
-
-
-class TestAPageThatIsKnownUnderABetterKey:
-    """An earlier crawl stored a text under one key, and met it under another, preferred one."""
-
-    @pytest.fixture
-    def path(self, tmp_path):
-        path = tmp_path / "pages.sqlite"
-        with closing(SqliteStore(path, {})) as ledger:
-            detector = Detector(SimHash(), store=ledger)
-            finished(ledger.join("first"))
-            _, claim, _ = finished(detector.reserve(page(BRIDGE, "print")))
-            detector.commit(claim)
-            verdict, _, number = finished(detector.reserve(page(edited(BRIDGE, 4), "bridge")))
-            assert verdict.original == "print"
-            ledger.note_preferred(number, "bridge")
-            publish(ledger)
-        return path
-
-    @pytest.fixture
-    def later(self, path):
-        with closing(SqliteStore(path, {})) as ledger:
-            finished(ledger.join("second"))
-            detector = Detector(SimHash(), store=ledger)
-            finished(detector.load())
-            yield detector
-
-    def test_is_unchanged_there(self, later):
-        unchanged = Verdict(Kind.UNCHANGED, "simhash", "print", 0)
-        for key in ("bridge", "print"):
-            assert not finished(later.is_new(page(BRIDGE, key)))
-            assert later.judge(page(BRIDGE, key)) == unchanged
-
-    def test_is_new_there_with_another_text_by_which_it_is_known_then(self, path, later):
-        assert later.judge(page(ENGLISH, "bridge")) == new()
-        assert later.judge(page(BRIDGE, "print")).kind is Kind.UNCHANGED
-        assert len(later) == 2
-        publish(later.store)
-        later.store.close()
-        with closing(SqliteStore(path, {})) as ledger:
-            finished(ledger.join("third"))
-            third = Detector(SimHash(), store=ledger)
-            finished(third.load())
-            assert third.judge(page(BRIDGE, "bridge")) == exact("print")
-            assert third.judge(page(ENGLISH, "bridge")).original == "bridge"
-            assert third.judge(page(CHINESE, "bridge")).kind is Kind.CHANGED
 
 
 def test_whether_a_page_would_be_new_is_asked_without_a_claim(detector):

@@ -277,7 +277,7 @@ class Judge:
         assert verdict
         if verdict.is_duplicate and number is not None:
             url = "" if state and options.key else key
-            verdict = await self._with_preferred(verdict, number, Copy(url, canonical))
+            verdict = self._with_preferred(verdict, Copy(url, canonical))
         judgement = Judgement(verdict, page, record=record, claim=claim)
         self._take_note(record, page, claim, state)
         if state:
@@ -387,29 +387,18 @@ class Judge:
             except LedgerError as error:
                 self.notices.tell_once("The ledger is not written: %s", error)
 
-    async def _with_preferred(self, verdict: Verdict, number: int, page: Copy) -> Verdict:
-        """Return the *verdict* on a duplicate of page *number*; it says so if *page* is better.
-
-        The best of such URLs is noted: later crawls that meet the same content under it take it for
-        unchanged.
-        """
+    def _with_preferred(self, verdict: Verdict, page: Copy) -> Verdict:
+        """Return the *verdict* on *page*, a duplicate; it says so if its URL is the better one."""
         original = verdict.original
-        if not (page.url and original):  # an item may have none
+        # An item may have no URL, and the one of the original is not known while the store is down.
+        if not (page.url and original) or self.detector.store.is_down:
             return verdict
-        preference, store = self.settings.prefer or CLEAN_URLS, self.detector.store
         try:
-            if not preference.prefers(page, Copy(original)):
-                return verdict
-            best = await store.preferred(number) or (await store.pages([number]))[number].key
-            if best == original or preference.prefers(page, Copy(best)):
-                best = shorten_url(page.url)
-                store.note_preferred(number, best)
-        except StoreDownError:
-            return verdict
+            is_better = (self.settings.prefer or CLEAN_URLS).prefers(page, Copy(original))
         except Exception:  # of a criterion of somebody else's
             self.notices.count_error("the preference of <%s>", page.url)
             return verdict
-        return replace(verdict, preferred=best)
+        return replace(verdict, preferred=shorten_url(page.url)) if is_better else verdict
 
 
 def _reason_to_give_up(claim: Claim, until: float, own: Collection[Claim]) -> str | None:

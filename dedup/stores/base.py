@@ -75,15 +75,13 @@ class News:
     """What the store is not told yet: commits, and what nobody follows.
 
     *commits* are pages that are stored, by number; *duplicates* those that were met, by number and
-    key; *seen* the times at which stored pages were met again, by number; *preferred* the better
-    keys under which the contents of stored pages were met, by number. *leaves* and *url_rules* are
-    what a ledger for one crawl at a time knows of requests, by what stands for them.
+    key; *seen* the times at which stored pages were met again, by number. *leaves* and *url_rules*
+    are what a ledger for one crawl at a time knows of requests, by what stands for them.
     """
 
     commits: dict[int, Commit] = field(default_factory=dict)
     duplicates: dict[tuple[int, str], DuplicateNote] = field(default_factory=dict)
     seen: dict[int, float] = field(default_factory=dict)
-    preferred: dict[int, str] = field(default_factory=dict)
     leaves: dict[bytes, Leaf | None] = field(default_factory=dict)
     url_rules: dict[tuple[str, ...], UrlRule] = field(default_factory=dict)
 
@@ -146,9 +144,9 @@ class Store(ABC):
     """An ordered log of what became of pages, which the view of a process follows.
 
     Pages have numbers in the order of their claims. What a process has to say (`commit`, `release`,
-    `note_duplicate`, `note_seen`, `note_preferred`) waits in memory for the next `exchange`, so
-    that nothing of it ever needs a network. The coroutines of a store for one process alone never
-    wait: `finished` runs them.
+    `note_duplicate`, `note_seen`) waits in memory for the next `exchange`, so that nothing of it
+    ever needs a network. The coroutines of a store for one process alone never wait: `finished`
+    runs them.
     """
 
     is_durable: ClassVar[bool] = True
@@ -170,7 +168,6 @@ class Store(ABC):
         """Whether the server of the store was not reached the last time: nothing is claimed now."""
         self._news = News()
         self._news_under_way = News()
-        self._preferred: dict[int, str] = {}
 
     # The log.
 
@@ -210,20 +207,13 @@ class Store(ABC):
         return finished(self.pages([number]))[number].key
 
     async def earlier(self, key: str) -> list[Stored]:
-        """Return what was stored of *key* before this crawl, and nothing has replaced since.
-
-        And the pages for which *key* was noted as the preferred one.
-        """
+        """Return what was stored of *key* before this crawl, and nothing has replaced since."""
         return []
 
     @property
     def version_of_earlier(self) -> object:
         """Another object than before, once `earlier` may return other pages for a key."""
         return None
-
-    async def preferred(self, number: int) -> str | None:
-        """Return the key that was noted as the preferred one of page *number*, or ``None``."""
-        return self._preferred.get(number)
 
     async def expire(self, numbers: Iterable[int]) -> None:  # noqa: B027 # most have but their own
         """Release those of the claims *numbers* whose owners are gone."""
@@ -278,10 +268,6 @@ class Store(ABC):
 
     def note_url_rule(self, rule: UrlRule) -> None:  # noqa: B027 # most remember none
         """What is known of a part of URLs has changed."""
-
-    def note_preferred(self, number: int, key: str) -> None:
-        """The content of page *number* was met under *key*, too, which is preferred."""
-        self._preferred[number] = self._news.preferred[number] = key
 
     @contextmanager
     def publishing(self) -> Iterator[News]:

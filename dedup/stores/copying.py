@@ -55,7 +55,6 @@ async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
             if claim and isinstance(event, Committed):
                 page = Commit(Claimed(claim.record, event.number), event, entry.at)
                 tables.insert_pages(file, [page], claim.run)
-    tables.insert_news(file, News(preferred=known.preferred), 0)
     crawls = await log.crawls()
     # The first five values: how they began.
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
@@ -101,7 +100,7 @@ def _in_use_error(log: ServerLog) -> LedgerInUseError:
 async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:
     """Have *log* know the pages of the ledger at *path* that count; return how many these are.
 
-    And their preferred keys and duplicates. All of this counts as stored now, in one crawl. What
+    And their duplicates. All of this counts as stored now, in one crawl. What
     fails leaves the first pages in *log*: a store that knows less, from which pages are stored
     again. *name* is what messages call the ledger.
 
@@ -144,8 +143,6 @@ async def _tell(store: SharedStore, log: ServerLog, reader: LedgerReader) -> int
             news.commits[claimed.number] = Commit(claimed, event, page.stored)
         if any(isinstance(event, Lost) for event in await store.exchange((), news)):
             raise LedgerError(f"{log.name} has ended claims that took too long")
-    for some in _batches(reader.preferred()):
-        await store.exchange((), News(preferred={number_of(n): key for n, key in some}))
     for notes in _batches(reader.duplicates()):
         moved = [note._replace(number=number_of(note.number)) for note in notes]
         news = News(duplicates={(note.number, note.key): note for note in moved})

@@ -14,7 +14,6 @@ from dedup.record import (
     Claimed,
     Committed,
     PageRecord,
-    Preferred,
     Released,
     pack_items,
     unpack_items,
@@ -30,7 +29,9 @@ _ENDING = Struct("<BI")
 _NUMBER = Struct("<Q")
 
 HAS_SKETCH, HAS_EVIDENCE, IS_BINARY = 1, 2, 4
-CLAIMED, COMMITTED, RELEASED, PREFERRED = b"C", b"S", b"R", b"P"
+CLAIMED, COMMITTED, RELEASED = b"C", b"S", b"R"
+# Logs may still have better URLs of stored pages, which are not used any more.
+_BETTER_URL = b"P"
 
 
 class Entry(NamedTuple):
@@ -47,7 +48,7 @@ class Entry(NamedTuple):
     serial: int
     run: int
     at: float
-    event: Claimed | Committed | Released | Preferred
+    event: Claimed | Committed | Released
 
     @property
     def record(self) -> PageRecord:
@@ -66,8 +67,6 @@ def to_bytes(entry: Entry) -> bytes:
             kind, tail = COMMITTED, tail_of(event)
         case Released(number):
             kind, tail = RELEASED, b""
-        case Preferred(number, key):
-            kind, tail = PREFERRED, to_utf8(key)
     return HEAD.pack(kind, serial, run, owner, at, number) + tail
 
 
@@ -99,15 +98,13 @@ def from_bytes(position: int, data: bytes) -> Entry:
     """Return the entry at *position* that `to_bytes` wrote; raises ValueError for anything else."""
     try:
         kind, serial, run, owner, at, number = HEAD.unpack_from(data)
-        event: Claimed | Committed | Released | Preferred
+        event: Claimed | Committed | Released
         if kind == CLAIMED:
             event = _claimed(position, data)
-        elif kind == PREFERRED:
-            event = Preferred(number, from_utf8(data[HEAD.size :]))
         elif kind == COMMITTED:
             event = committed(number, data[HEAD.size :])
-        elif kind == RELEASED and len(data) == HEAD.size:
-            event = Released(number)
+        elif kind == _BETTER_URL or (kind == RELEASED and len(data) == HEAD.size):
+            event = Released(number)  # a better URL is of a claim that is not open: it ends none
         else:
             raise LookupError(len(data))
     except (error, ValueError, LookupError) as cause:

@@ -7,7 +7,7 @@ import numpy as np
 import xxhash
 
 from dedup.index.key_table import KeyTable
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, Stored, StoredBatch
+from dedup.record import Claimed, Committed, PageRecord, Released, Stored, StoredBatch
 from dedup.stores.entries import Entry
 from dedup.text import to_utf8
 
@@ -39,8 +39,6 @@ class KnownPages:
         # Pages of these that do not count any more.
         self._replaced: set[int] = set()
         self._records: dict[int, PageRecord] = {}
-        self.preferred: dict[int, str] = {}
-        """The better keys of pages, by number."""
         self.version = object()
         """Another one, once `earlier` may return other pages for a key."""
 
@@ -49,7 +47,7 @@ class KnownPages:
         self._run, self._position, self.version = run, position, object()
 
     def learn(self, key: str, number: int, run: int) -> None:
-        """Have page *number* found by *key*, under which *run* has met it."""
+        """Have page *number* found by *key*, under which *run* has stored it."""
         self._hashes.append(xxhash.xxh3_64_intdigest(to_utf8(key)))
         self._numbers.append(number)
         self._runs.append(run)
@@ -72,10 +70,7 @@ class KnownPages:
     async def earlier(
         self, key: str, fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]]
     ) -> list[Stored]:
-        """Return what was stored before under *key*, or if that is the better one.
-
-        *fetch* returns records by number.
-        """
+        """Return what was stored before under *key*; *fetch* returns records by number."""
         self._learn_rest()
         # Maybe those of other URLs, too.
         hashed = xxhash.xxh3_64_intdigest(to_utf8(key))
@@ -85,9 +80,7 @@ class KnownPages:
         counting = [number for number in numbers if number not in self._replaced]
         records = await fetch(counting) if counting else {}
         return [
-            Stored(number, records[number])
-            for number in counting
-            if key in (records[number].key, self.preferred.get(number))
+            Stored(number, records[number]) for number in counting if records[number].key == key
         ]
 
     def record(self, number: int) -> PageRecord | None:
@@ -125,10 +118,6 @@ class KnownPages:
                 return claim
             case Released(number):
                 return self.open.pop(number, None)
-            case Preferred(number, key):
-                self.preferred[number] = key
-                self.learn(key, number, entry.run)
-                return None
 
     def read(self, entries: Iterable[Entry]) -> StoredBatch | None:
         """Have *entries* happen, and return the pages that are stored by them, ``None`` if none."""

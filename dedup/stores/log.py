@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Se
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores.base import Crawl, DuplicateNote, HistoryChangedError, Texts
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
@@ -46,9 +46,8 @@ class Request(NamedTuple):
     *turn* rises with each request of *owner*: a request that arrives after a later one of the same
     owner is refused. *seen* is the position that the process has followed to. *commits* are
     claims of its own that are stored, with their serials, *releases* others by number and serial,
-    *claims* new ones by serial. *preferred* are the better keys of stored pages, by number. The
-    rest nobody follows: *duplicates* that were met, and the times at which stored pages were met
-    again, by number (*seen_again*), which only a file keeps.
+    *claims* new ones by serial. The rest nobody follows: *duplicates* that were met, and the times
+    at which stored pages were met again, by number (*seen_again*), which only a file keeps.
     """
 
     owner: bytes
@@ -57,7 +56,6 @@ class Request(NamedTuple):
     seen: int
     commits: Sequence[tuple[int, Committed]] = ()
     releases: Sequence[tuple[int, int]] = ()
-    preferred: Mapping[int, str] = {}
     claims: Sequence[tuple[int, Claimed]] = ()
     duplicates: Sequence[DuplicateNote] = ()
     seen_again: Mapping[int, float] = {}
@@ -117,7 +115,7 @@ class Log(ABC):
 
     @abstractmethod
     async def exchange(self, request: Request) -> Answer:
-        """Append the entries of *request*: commits, releases, preferred keys, claims.
+        """Append the entries of *request*: commits, releases, claims.
 
         And renew the lease of its owner. A commit or release of a claim that is not open appends
         nothing. A commit also ends the pages that it replaces. Raises LedgerError for a
@@ -202,12 +200,9 @@ class ServerLog(Log):
         return pages
 
     def _to_append(self, request: Request) -> list[bytes]:
-        """Return preferred keys and claims of *request* as entries, whose times the server sets."""
-        entry = Entry(0, request.owner, 0, request.run, 0.0, Released(0))
-        return [
-            *(to_bytes(entry._replace(event=Preferred(*new))) for new in request.preferred.items()),
-            *(to_bytes(entry._replace(serial=n, event=claimed)) for n, claimed in request.claims),
-        ]
+        """Return the claims of *request* as entries, whose times the server sets."""
+        owner, run = request.owner, request.run
+        return [to_bytes(Entry(0, owner, n, run, 0.0, claimed)) for n, claimed in request.claims]
 
     def _entries(self, first: int, data: Iterable[bytes]) -> list[Entry]:
         """Return the entries from position *first* on; raises LedgerError for what is none."""

@@ -50,9 +50,6 @@ class MemoryStore(Store):
 
     def note_seen(self, number: int) -> None: ...
 
-    def note_preferred(self, number: int, key: str) -> None:
-        self._preferred[number] = key
-
     @property
     def nbytes(self) -> int:
         return self._keys.nbytes

@@ -150,7 +150,7 @@ CREATE FUNCTION dedup.exchange(
     _namespace text, _signature bytea, _owner bytea, _turn bigint, _run integer, _seen bigint,
     _lease double precision, _most integer,
     _commits bigint[], _commit_names bytea[], _commit_tails bytea[], _releases bigint[], _release_names bytea[],
-    _entries bytea[],               -- claims and preferred keys, without their time
+    _entries bytea[],               -- claims, without their time
     _match_numbers bigint[], _match_keys bytea[], _match_kinds bytea[],
     _match_distances double precision[], _match_times double precision[],
     OUT _last bigint,

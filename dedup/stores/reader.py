@@ -225,11 +225,6 @@ class LedgerReader:
         for row in self._rows(query, *arguments):
             yield StoredMatch(*row)
 
-    def preferred(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the numbers and the preferred keys of the pages that count and have one."""
-        query = "SELECT id, preferred FROM pages WHERE preferred IS NOT NULL AND ended IS NULL"
-        yield from self._rows(query)
-
     def duplicates(self) -> Iterator[DuplicateNote]:
         """Yield what was met of pages that count, as it was noted."""
         query = (

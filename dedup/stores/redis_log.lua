@@ -109,7 +109,7 @@ end
 -- made with.
 if verb == 'exchange' then
   local made_with, owner, turn, run, seen, most, lease, commits, releases = unpack(ARGV, 2, 10)
-  local tails, preferred, claims = unpack(ARGV, 11, 13)
+  local tails, claims = unpack(ARGV, 11, 12)
   local _, last_turn = state_of(owner)
   if tonumber(turn) <= last_turn then return 'late' end
   if made_with ~= '' then
@@ -134,9 +134,9 @@ if verb == 'exchange' then
     local number, claim = open_claim(releases, place, owner)
     if number then finish('R', number, claim) end
   end
-  local first_claim = 14 + preferred
+  local first_claim = 13
   local first_note = first_claim + claims
-  for i = 14, first_note - 1 do
+  for i = first_claim, first_note - 1 do
     news[#news + 1] = sub(ARGV[i], 1, 17) .. at .. sub(ARGV[i], 26)
   end
   local length = put('RPUSH', LOG, news, 1, #news) or 0

@@ -217,8 +217,7 @@ class RedisLog(ServerLog):
             b"".join(_CLAIM.pack(event.number, serial) for serial, event in request.commits),
             b"".join(_CLAIM.pack(*claim) for claim in request.releases),
             b"".join(_LENGTH.pack(len(tail)) + tail for tail in tails),
-            len(request.preferred), len(request.claims),
-            *self._to_append(request), *notes,
+            len(request.claims), *self._to_append(request), *notes,
         )  # fmt: skip
         if answer == b"late":
             raise LedgerError(f"{self.name} got a request too late, after a later one")

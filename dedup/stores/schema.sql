@@ -39,11 +39,9 @@ CREATE TABLE pages (
     replaced_by INTEGER REFERENCES pages (id),
     stored REAL NOT NULL,
     seen REAL NOT NULL,       -- when it was last met with this text
-    url TEXT NOT NULL,
-    preferred TEXT            -- a better URL of this content that was met (DEDUP_PREFER), or NULL
+    url TEXT NOT NULL
 );
 CREATE INDEX pages_by_url ON pages (url);
-CREATE INDEX pages_by_preferred ON pages (preferred) WHERE preferred IS NOT NULL;
 
 -- Pages that were not stored, since they repeat one that is; and pages that were although they do.
 CREATE TABLE matches (

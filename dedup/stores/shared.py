@@ -133,7 +133,6 @@ class SharedStore(Store):
     def _start_after(self, pages: KnownPages, last: Entry | None) -> None:
         """Go on with what *pages* have read, up to the *last* entry, and forget all else."""
         self._pages = pages
-        self._preferred = pages.preferred
         # The last one that was followed.
         self._last_entry = last
         # Of the open claims, the own ones that somebody wants.
@@ -192,7 +191,6 @@ class SharedStore(Store):
                 self._owner, self._turn, self.run, self.last,
                 commits=commits,
                 releases=list(releases.items()),
-                preferred=news.preferred,
                 claims=list(zip(serials, claims, strict=True)),
                 duplicates=list(news.duplicates.values()),
                 seen_again=news.seen,

@@ -170,10 +170,6 @@ class SqliteStore(Store):
             return []
         return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
-    async def preferred(self, number: int) -> str | None:
-        query = "SELECT preferred FROM pages WHERE id = ?"
-        return await super().preferred(number) or tables.value(self._reader, query, number)
-
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         with self._writer as file:
             tables.note_end(file, self.run, reason, report)

@@ -19,7 +19,7 @@ from functools import partial, wraps
 from time import time
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from dedup.record import Claimed, PageRecord, Preferred, Released
+from dedup.record import Claimed, PageRecord, Released
 from dedup.stores import sqlite_tables, tables
 from dedup.stores.base import Commit, News, StoreDownError, Texts
 from dedup.stores.entries import Entry
@@ -152,13 +152,8 @@ class SqliteLog(Log):
             for name in request.releases:
                 if claim := claims.pop(name, None):
                     entries.append(sqlite_tables.end(claim, now, Released(claim.position)))
-            entries += (
-                Entry(0, owner, 0, run, now, Preferred(number, key))
-                for number, key in request.preferred.items()
-            )
             duplicates = {(note.number, note.key): note for note in request.duplicates}
-            news = News(stored, duplicates, {**request.seen_again}, {**request.preferred})
-            tables.insert_news(file, news, crawl)
+            tables.insert_news(file, News(stored, duplicates, {**request.seen_again}), crawl)
             entries += (Entry(0, owner, n, run, now, claimed) for n, claimed in request.claims)
             end = sqlite_tables.append(file, entries)
             if end % sqlite_tables.EVENTS_BETWEEN_PRUNES < len(entries):

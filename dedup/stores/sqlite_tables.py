@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, Stored, unpack_items
+from dedup.record import Claimed, Committed, PageRecord, Released, Stored, unpack_items
 from dedup.stores import tables
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.log import MOST_ENTRIES
@@ -140,7 +140,7 @@ def snapshot(file: sqlite3.Connection) -> Iterator[list[Entry]]:
     Raises sqlite3.DatabaseError for a value that cannot be right.
     """
     pages = file.execute(
-        f"SELECT pages.id, coalesce(run, crawl), stored, items, preferred, {tables.RECORD} FROM "
+        f"SELECT pages.id, coalesce(run, crawl), stored, items, {tables.RECORD} FROM "
         "pages LEFT JOIN crawls ON crawls.id = crawl WHERE ended IS NULL ORDER BY pages.id"
     )
     while rows := pages.fetchmany(_ROWS_AT_ONCE):
@@ -150,7 +150,7 @@ def snapshot(file: sqlite3.Connection) -> Iterator[list[Entry]]:
 
 
 def _entries_of_page(
-    number: int, run: int, stored: float, items: bytes, preferred: str | None, *values: Any
+    number: int, run: int, stored: float, items: bytes, *values: Any
 ) -> Iterator[Entry]:
     """Yield what stands for the events of a page: it was stored at once when it was claimed.
 
@@ -163,8 +163,6 @@ def _entries_of_page(
     except ValueError as error:
         raise sqlite3.DatabaseError(str(error)) from error
     yield Entry(number, NOBODY, 0, run, stored, Claimed(record, number))
-    if preferred is not None:
-        yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))
     yield Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
 
 

@@ -125,10 +125,6 @@ def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     file.executemany(
         "UPDATE pages SET seen = ? WHERE id = ?", ((at, n) for n, at in news.seen.items())
     )
-    file.executemany(
-        "UPDATE pages SET preferred = ? WHERE id = ?",
-        ((storable(key), number) for number, key in news.preferred.items()),
-    )
     for request, found in news.leaves.items():
         if found is None:
             file.execute("DELETE FROM leaves WHERE request = ?", (request,))
@@ -170,16 +166,12 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
 
 
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:
-    """Return the pages of *key*, own or preferred, that count and were stored before *crawl*."""
+    """Return the pages of *key* that count and were stored before *crawl*."""
     rows = file.execute(
-        f"SELECT id, {RECORD} FROM pages WHERE {_EARLIER} "
-        f"AND (url = ?2 OR preferred = ?2) AND {_COUNTS}",
+        f"SELECT id, {RECORD} FROM pages WHERE {_EARLIER} AND url = ?2 AND {_COUNTS}",
         (crawl, storable(key), expired),
     )
-    return [
-        Stored(number, PageRecord(key if url == storable(key) else url, *values))
-        for number, url, *values in rows
-    ]
+    return [Stored(number, PageRecord(key, *values)) for number, _, *values in rows]
 
 
 def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredBatch]:

@@ -170,13 +170,12 @@ def test_what_takes_no_store_shows_no_password(arguments, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
-    """A ledger of 1,200 pages, of which one has a duplicate and a better URL."""
+    """A ledger of 1,200 pages, of which one has a duplicate."""
     path = tmp_path_factory.mktemp("ledger") / "pages.sqlite"
     with closing(joined(path, IDENTITY)) as store:
         numbers = [add(store, record(number)) for number in range(1200)]
         publish(store)
         store.note_duplicate("http://b/0", numbers[0], "exact-duplicate", 0)
-        store.note_preferred(numbers[0], "http://c/0")
         publish(store)
         leave(store, texts=[("http://a/0", "Title", "A text")])
     return path

@@ -35,7 +35,6 @@ def tables_of(path):
             "identity": reader.identity,
             "pages": [page.record for page in pages],
             "items": [unpack_items(page.items) for page in pages],
-            "preferred": {urls[number]: key for number, key in reader.preferred()},
             "duplicates": sorted(
                 (urls[n.number], *n._replace(number=0)) for n in reader.duplicates()
             ),
@@ -66,7 +65,6 @@ def crawled(tmp_path_factory):
     store.note_duplicate("http://a/copy", numbers[4], "exact-duplicate", 0.0)
     store.note_duplicate("http://a/of-the-past", numbers[0], "exact-duplicate", 0.0)
     store.note_difference("http://a/7", numbers[4], ["price", "offer.stock"])
-    store.note_preferred(numbers[6], "http://a/better")
     publish(store)
     leave(store)
     store.close()
@@ -81,7 +79,6 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
     released = await other.claim(page(5))
     await other.exchange(
         releases=released,
-        preferred={b: "http://a/better"},
         duplicates=[note("http://a/copy", b), note("http://a/of-the-past", a)],
     )
     await one.leave("finished", {"pages": {"judged": 2}}, [("http://a/2", "T", "x")])
@@ -97,7 +94,6 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
             [b"another!", b""],
         ]
         assert {p.crawl for p in reader.pages()} == {1}
-        assert list(reader.preferred()) == [(b, "http://a/better")]
         assert list(reader.duplicates()) == [note("http://a/copy", b)]
         crawls = [(c.id, c.run, c.spider, c.reason, c.report) for c in reader.crawls()]
         assert crawls == [

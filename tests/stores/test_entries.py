@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import SIZE_OF_VALUE, Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import SIZE_OF_VALUE, Claimed, Committed, PageRecord, Released
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 
 NUMBERS = st.integers(0, 2**63 - 1)
@@ -31,7 +31,6 @@ EVENTS = (
         st.lists(NUMBERS, max_size=3).map(tuple),
     )
     | st.builds(Released, NUMBERS)
-    | st.builds(Preferred, NUMBERS, TEXTS)
 )
 ENTRIES = st.builds(
     Entry,
@@ -59,6 +58,12 @@ def test_a_part_of_a_claim_is_no_entry(entry, data):
         return
     assert not isinstance(entry.event, Claimed)
     assert found.event != entry.event
+
+
+def test_the_better_url_of_a_page_in_a_log_of_before_ends_no_claim():
+    released = to_bytes(Entry(7, b"somebody", 3, 4, 5.0, Released(6)))
+    before = b"P" + released[1:] + b"http://better/"
+    assert from_bytes(7, before) == from_bytes(7, released)
 
 
 @given(st.binary(max_size=200))

@@ -15,7 +15,7 @@ from memory_log import MemoryLog, Server
 from proxy import Proxy
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import Claimed, Committed, PageRecord, Released
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
 from dedup.stores.log import LEASE, MOST_ENTRIES, Found, Joined, Request
@@ -132,11 +132,8 @@ async def snapshot_of(log):
 
 
 def counting(entries):
-    """What counts after *entries*: stored pages, open claims, and keys that are preferred.
-
-    Stored pages with what their items say.
-    """
-    claims, stored, preferred = {}, {}, {}
+    """What counts after *entries*: stored pages, with what their items say, and open claims."""
+    claims, stored = {}, {}
     for entry in entries:
         match entry.event:
             case Claimed() as claimed:
@@ -149,9 +146,7 @@ def counting(entries):
                     stored.pop(replaced, None)
             case Released(number):
                 claims.pop(number, None)
-            case Preferred(number, key):
-                preferred[number] = key
-    return stored, claims, {n: key for n, key in preferred.items() if n in stored}
+    return stored, claims
 
 
 # Taking part.
@@ -197,7 +192,6 @@ async def test_resetting_forgets_all(place):
     await process.exchange(
         commits=[(number, serial)],
         claims=[record(2)],
-        preferred={number: "http://better/"},
         duplicates=[DuplicateNote("http://b/", number, "near-duplicate", 1.0, 5.0)],
     )
     await process.leave("finished", {}, [("http://a/", None, "text")])
@@ -254,7 +248,7 @@ async def test_answers_are_bounded_and_the_rest_is_read_and_a_snapshot_is_comple
     assert await process.log.entries(10_000_000_000) == []
     # Serials count from 1, as positions do.
     await process.exchange(commits=[(number, number) for number in answer.made[::2]])
-    stored, opened, _ = counting(await snapshot_of(process.log))
+    stored, opened = counting(await snapshot_of(process.log))
     assert (list(stored), list(opened)) == (answer.made[::2], answer.made[1::2])
 
 
@@ -395,16 +389,17 @@ async def test_any_key_and_scope_is_kept(place):
     process = await joined(place)
     pages = [record(number, scope=text)._replace(key=text) for number, text in enumerate(texts)]
     numbers = await process.store(*pages)
-    preferred = dict(zip(numbers, texts, strict=True))
-    notes = [DuplicateNote(text, n, "near-duplicate", 0.5, 5.0) for n, text in preferred.items()]
-    await process.exchange(preferred=preferred, duplicates=notes)
+    notes = [
+        DuplicateNote(text, number, "near-duplicate", 0.5, 5.0)
+        for number, text in zip(numbers, texts, strict=True)
+    ]
+    await process.exchange(duplicates=notes)
     log = place.log()
     await log.open()
     assert await log.pages(numbers) == dict(zip(numbers, pages, strict=True))
     assert await events(log) == [
         *(Claimed(page, number) for number, page in zip(numbers, pages, strict=True)),
         *(Committed(number) for number in numbers),
-        *(Preferred(number, text) for number, text in preferred.items()),
     ]
     found = await collected(log.duplicates())
     assert sorted(found) == sorted((process.run, note) for note in notes)
@@ -614,7 +609,6 @@ async def play(log, chooser):
                 for number, _, serial in some(claims)
             ],
             releases=[(number, serial) for number, _, serial in some(claims, 2)],
-            preferred={number: chooser.choice("ab") for number in some(stored, 1)},
         )
         answer = await log.exchange(request)
         told.append((without_times(answer.entries), answer.made, answer.lost))

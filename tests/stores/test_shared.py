@@ -13,7 +13,6 @@ from dedup.detector import Detector
 from dedup.earlier import Earlier
 from dedup.evidence import Objection
 from dedup.methods import SimHash
-from dedup.record import Preferred
 from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
@@ -98,7 +97,7 @@ def server():
 
 def committed(server):
     """The keys of the pages that count."""
-    stored, *_ = counting(server.entries(0))
+    stored, _ = counting(server.entries(0))
     return sorted(page.key for page, _ in stored.values())
 
 
@@ -252,15 +251,11 @@ async def test_a_number_of_another_history_stands_for_another_page(server):
     await one.keep(NEAR, "a")
     two = await begun(server)
     assert (await two.reserve(NEAR, "copy")).verdict.original == "a"
-    two.store.note_preferred(1, "better")
     server.shrink(0)
     await stored_by_another(server, FAR, "b")
     await two.follow()
     assert (await two.reserve(FAR + 1, "c")).verdict.original == "b"
-    assert await two.store.preferred(1) is None
     await two.publish()
-    entries = map(server.entry, range(1, len(server.log) + 1))
-    assert not [entry for entry in entries if isinstance(entry.event, Preferred)]
     assert {note.key for _, note in server.matches.values()} == {"c"}
 
 

@@ -138,7 +138,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     process, other = await shared.join(), await shared.join()
     note = DuplicateNote("http://b/", 2, "near-duplicate", 1.0, 5.0)
     [third] = await process.store(record(3, "http://a/1"), replaces=(1,))
-    await other.exchange(duplicates=[note], seen_again={2: 6.0}, preferred={2: "http://b/"})
+    await other.exchange(duplicates=[note], seen_again={2: 6.0})
     await other.leave("finished", {"a": 1}, [("http://a/2", None, "text")])
     await process.claim(record(4))
     await process.leave()
@@ -146,12 +146,11 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     with closing(ledgers.joined(shared.path, IDENTITY)) as store:
         assert ledgers.numbers(store) == [2, third]
         assert [n for n, *_ in ledgers.earlier(store, "http://a/1")] == [third]
-        assert [n for n, *_ in ledgers.earlier(store, "http://b/")] == [2]
         assert ledgers.add(store, record(5), [2]) == third + 1
         ledgers.publish(store)
         ledgers.leave(store)
     last = await shared.join()
-    stored, claims, _ = counting(await snapshot_of(last.log))
+    stored, claims = counting(await snapshot_of(last.log))
     assert records(stored) == {third: record(3, "http://a/1"), third + 1: record(5)}
     assert claims == {}
     with LedgerReader(shared.path) as reader:
@@ -211,8 +210,8 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     first, second = shared.log(), await shared.join()
     await first.open()
     entries = await snapshot_of(first)
-    stored, *others = counting(entries)
-    assert (records(stored), others) == ({n: record(n) for n in (1, 2, 3)}, [{}, {}])
+    stored, claims = counting(entries)
+    assert (records(stored), claims) == ({n: record(n) for n in (1, 2, 3)}, {})
     await second.claim(record(4))
     process = Process(first)
     process.seen = entries[-1].position
@@ -285,7 +284,6 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, se
                 for n, serial in commits
             ],
             releases=[claim for claim in ends if claim not in commits],
-            preferred={chooser.choice(stored): f"http://b/{number}"} if number % 7 == 0 else {},
         )
         stored = [n for n in stored if n not in replaced] + [n for n, _ in commits]
         claims.append((answer.made[0], process._serial))
@@ -341,7 +339,7 @@ async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared)
         )
     log = shared.log()
     await log.open()
-    stored, *_ = counting(await snapshot_of(log))
+    stored, _ = counting(await snapshot_of(log))
     assert set(stored) == {number, number + 1}
     assert stored[number + 1][0].item == (b"a value!",)
 

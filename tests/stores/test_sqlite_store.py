@@ -122,6 +122,17 @@ def test_a_ledger_of_another_version_is_refused(path, version):
         SqliteStore(path, IDENTITY)
 
 
+def test_a_ledger_of_before_that_has_better_urls_of_pages_is_used_as_ever(path):
+    filled(path, 1, 2)
+    query(path, "ALTER TABLE pages ADD COLUMN preferred TEXT")
+    query(path, "CREATE INDEX pages_by_preferred ON pages (preferred)")
+    query(path, "UPDATE pages SET preferred = 'http://better/' WHERE id = 1")
+    with closing(joined(path, IDENTITY)) as store:
+        assert add(store, record(3), replaces=[2]) == 3
+        publish(store)
+        assert (numbers(store), earlier(store, "http://better/")) == ([1, 3], [])
+
+
 @pytest.mark.parametrize(
     ("there", "here", "told"),
     [

@@ -277,23 +277,6 @@ def test_what_was_not_published_is_forgotten_by_closing_which_can_be_repeated(op
     assert numbers(opened.again()) == []
 
 
-def test_the_preferred_key_of_a_page_is_kept_and_leads_to_it(durable):
-    pages = record(1), record(2), record(3, "http://a/better")
-    first, second, third = (add(durable.store, page) for page in pages)
-    durable.store.note_preferred(first, "http://a/good")
-    durable.store.note_preferred(first, "http://a/better")
-    publish(durable.store)
-    store = durable.again()
-    assert finished(store.preferred(first)) == "http://a/better"
-    assert finished(store.preferred(second)) is None
-    assert {number for number, *_ in earlier(store, "http://a/better")} == {first, third}
-    assert earlier(store, "http://a/good") == []
-    finished(store.join("test"))
-    store.note_preferred(second, "http://a/later")
-    assert finished(store.preferred(second)) == "http://a/later"
-    assert store.has_news
-
-
 def test_news_of_any_kind_are_told():
     assert not News()
     assert all(News(**{kind.name: {1: 2}}) for kind in fields(News))
