@@ -30,7 +30,7 @@ def earlier_pages(texts, method):
     records = [record.under(KEY) for record in records_of(texts, method)]
     pages = [Stored(number, record) for number, record in enumerate(records)]
     follower = Follower(method, Rule(), MemoryStore())
-    return EarlierPages(Earlier(follower, several_a_key=True), KEY, pages)
+    return EarlierPages(Earlier(follower, several_a_key=True), pages)
 
 
 def record_of(text, method=None):
