@@ -3,6 +3,5 @@
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.report.table import as_text
-from dedup.report.texts import TextStore
 
-__all__ = ["Report", "Summary", "TextStore", "as_text"]
+__all__ = ["Report", "Summary", "as_text"]

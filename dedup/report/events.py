@@ -3,19 +3,25 @@
 import json
 import re
 import sqlite3
-from collections.abc import Hashable, Iterator, Mapping
-from functools import cached_property
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dedup.atomic_file import replacing
-from dedup.limits import shorten, shorten_url, split_url
+from dedup.extraction import language_of_text
+from dedup.limits import LONGEST_TEXT, shorten, split_url
+from dedup.logs import get_logger
 from dedup.lost_text import LostTextSample, Sequences
 from dedup.page import Page
 from dedup.preference import is_version
+from dedup.report.temporary_tables import TemporaryTables
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.text import from_utf8, to_utf8
+from dedup.text import from_utf8, script_of, to_utf8
+
+logger = get_logger(__name__)
 
 _NAMES_SHOWN = 50
 _REVISITS_SHOWN = _GROUPS_SHOWN = 1000
@@ -24,17 +30,10 @@ _FIELDS_SHOWN = 10
 _LOSSIEST_SHOWN = 50
 _LONGEST_TITLE = 200
 
-_COLUMNS = {
-    "pages": "kind, url, original, host, pattern, name, distance",
-    "differences": "url, original, field, value, page",
-    "bulk.stored": "url, sequences",
-    "bulk.judged": "page, sequences",
-}
-_WITHOUT_TEXT = ("distance", "page", "sequences")
-# To write many at once takes less time; the sequences of some pages are long.
-_ROWS_AT_ONCE = 32
-# Sequences take most of the room. A file for which the disk is too full cannot be read any more.
-_BULK = "bulk."
+# Pages whose texts are kept, and copies of these.
+_TEXTS = 2000
+_COPIES_WITH_TEXTS = 10
+
 _DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
 # Several items may have one URL: then a page repeats itself.
 _COPY = f"{_DUPLICATE} AND original <> url"
@@ -73,73 +72,31 @@ class Copy(NamedTuple):
         }
 
 
-class PageEvents:
-    """The pages of a crawl in the order in which they were judged.
+class PageEvents(TemporaryTables):
+    """The pages of a crawl in the order in which they were judged."""
 
-    They are in temporary files of SQLite, which the process deletes: they take no memory.
-    SQLITE_TMPDIR or TMPDIR says where these are. Raises sqlite3.Error if they cannot be used.
-    """
+    columns: ClassVar = {
+        "pages": "kind, url, original, host, pattern, name, distance",
+        "differences": "url, original, field, value, page",
+        "bulk.stored": "url, sequences",
+        "bulk.judged": "page, sequences",
+        "bulk.texts": "url UNIQUE, title, text",
+    }
+    without_text = ("distance", "page", "sequences", "text")
+    indexes = (
+        "by_url ON pages (url)",
+        f"by_original ON pages (original) WHERE {_DUPLICATE}",
+    )
 
     def __init__(self) -> None:
+        super().__init__()
         self._pages = self._different = 0
-        # Rows that are not in the database yet, by table.
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _COLUMNS}
-        self._claimed: dict[Hashable, tuple[str, bytes]] = {}
-        self.has_sequences = True
-        """Whether the disk had room for all sequences."""
+        # The pages whose texts are kept, with how many of their copies' are.
+        self._texts = Counter[str]()
+        self.texts_lost = 0
+        """How many texts there was no room for."""
         self.has_past = False
         """Whether there are pages that were stored before this crawl, or by others meanwhile."""
-
-    @cached_property
-    def _database(self) -> sqlite3.Connection:
-        database = sqlite3.connect("", isolation_level=None)
-        database.text_factory = from_utf8
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute("ATTACH '' AS bulk")
-        database.execute("PRAGMA bulk.journal_mode = OFF")
-        for table, columns in _COLUMNS.items():
-            database.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {columns})")
-        return database
-
-    @cached_property
-    def _indexed(self) -> sqlite3.Connection:
-        """The database with what queries need: to add to an index page by page takes longer."""
-        self._database.execute("CREATE INDEX by_url ON pages (url)")
-        self._database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
-        return self._database
-
-    def _insert(self, table: str, number: int | None, *values: Any) -> None:
-        """Add a row; *number*: by default the next one."""
-        # Texts as bytes, since a URL may have surrogates, which SQLite refuses.
-        row = (to_utf8(value) if isinstance(value, str) else value for value in values)
-        self._waiting[table].append((number, *row))
-        if len(self._waiting[table]) == _ROWS_AT_ONCE:
-            self._write(table)
-
-    def _write(self, table: str) -> None:
-        rows, self._waiting[table] = self._waiting[table], []
-        if not rows or (table.startswith(_BULK) and not self.has_sequences):
-            return
-        names = _COLUMNS[table].split(", ")
-        marks = ("?" if name in _WITHOUT_TEXT else "CAST(? AS TEXT)" for name in names)
-        try:
-            self._database.executemany(f"INSERT INTO {table} VALUES (?, {', '.join(marks)})", rows)
-        except sqlite3.OperationalError:
-            if not table.startswith(_BULK):
-                raise
-            self.has_sequences = False
-
-    def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        for table in _COLUMNS:
-            self._write(table)
-        return self._indexed.execute(query, values)
-
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        return list(self._query(query, *values))
-
-    def close(self) -> None:
-        if "_database" in vars(self):
-            self._database.close()
 
     def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
         """Add the *verdict* on *page* at *url*."""
@@ -154,15 +111,9 @@ class PageEvents:
         if page and page.sequences and not may_be_stored:
             self._insert("bulk.judged", None, self._pages, page.sequences.to_bytes())
 
-    def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
-        """A text with these *sequences* is about to be stored for *url*, under *claim*."""
-        self._claimed[claim] = shorten_url(url), sequences.to_bytes()
-
-    def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
-        """It has been stored, or not."""
-        if (claimed := self._claimed.pop(claim, None)) and is_stored:
-            url, sequences = claimed
-            self._insert("bulk.stored", None, url, sequences)
+    def add_stored(self, url: str, sequences: bytes) -> None:
+        """Add the *sequences* of a text that has been stored for *url*."""
+        self._insert("bulk.stored", None, url, sequences)
 
     def add_difference(
         self, differences: Mapping[str, str], url: str, original: str | None
@@ -171,6 +122,71 @@ class PageEvents:
         self._different += 1
         for field, value in differences.items():
             self._insert("differences", None, url, original or "", field, value, self._different)
+
+    def add_text(self, verdict: Verdict, url: str, page: Page) -> None:
+        """Add the text of *page* at *url*, if it may be shown.
+
+        Those are of the first 2,000 pages that are new, changed or unchanged, and of the first
+        2,000 near-duplicates of these, up to 10 of each. Nothing is raised where the disk has no
+        room.
+        """
+        texts, original = self._texts, verdict.original or ""
+        if not page.text:
+            return
+        if verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED):
+            if url in texts or len(texts) == _TEXTS:  # of several items, the first one counts
+                return
+            texts[url] = 0
+        elif verdict.kind is Kind.NEAR and original in texts:
+            if texts[original] == _COPIES_WITH_TEXTS or texts.total() == _TEXTS:
+                return
+            texts[original] += 1
+        else:
+            return
+        title = shorten(page.title) if page.title else None
+        text = zlib.compress(to_utf8(page.text[:LONGEST_TEXT]))
+        self._insert("bulk.texts", None, url, title, text)
+        self._write("bulk.texts")
+        if self.failure:
+            self._lose_text(self.failure)
+
+    def _lose_text(self, error: sqlite3.Error) -> None:
+        """Count a text that the disk has no room for, and warn of the first one."""
+        if not self.texts_lost:
+            logger.warning(
+                "Texts for the report cannot be kept (%s): no more are, and differences will be "
+                "missing. They go to a temporary file (SQLITE_TMPDIR, TMPDIR)", error,
+            )  # fmt: skip
+        self.texts_lost += 1
+
+    def text(self, url: str) -> tuple[str | None, str] | None:
+        """Return title and text of the page at *url*, ``None`` if it was not kept."""
+        for _, title, text in self._texts_where("url = CAST(? AS TEXT)", to_utf8(url)):
+            return title, text
+        return None
+
+    def texts(self) -> Iterator[tuple[str, str | None, str]]:
+        """Yield URL, title and text of the pages whose texts were kept."""
+        return self._texts_where("true")
+
+    def chinese_scripts(self) -> dict[str, int] | None:
+        """Return how many of the kept pages whose texts there are are in either Chinese script.
+
+        ``None`` if one of them was not met.
+        """
+        is_kept = "url IN (SELECT url FROM pages WHERE kind IN ('new', 'changed'))"
+        texts = (text for *_, text in self._texts_where(is_kept))
+        scripts = Counter(script_of(text) for text in texts if language_of_text(text) == "zh")
+        counts = {name: scripts[name] for name in ("simplified", "traditional")}
+        return counts if all(counts.values()) else None
+
+    def _texts_where(self, condition: str, *values: Any) -> Iterator[tuple[str, str | None, str]]:
+        query = f"SELECT url, title, text FROM texts WHERE {condition}"
+        try:
+            for url, title, text in self._query(query, *values):
+                yield url, title, from_utf8(zlib.decompress(text))
+        except sqlite3.Error as error:
+            self._lose_text(error)
 
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""

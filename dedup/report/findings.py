@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dedup.report.charts import numbered, threshold_of
+from dedup.report.kept_pages import priority
 from dedup.report.report import Report
 from dedup.report.templating import cut_url, messages
-from dedup.report.texts import priority
 from dedup.text import printable
 from dedup.units import Count, format_seconds
 

@@ -12,8 +12,8 @@ from dedup.report import templating
 from dedup.report.charts import distances, shares, tables, threshold_of
 from dedup.report.events import Copy
 from dedup.report.findings import findings
+from dedup.report.kept_pages import priority
 from dedup.report.report import Report
-from dedup.report.texts import priority
 from dedup.text import printable
 
 _BYTES = 1_900_000

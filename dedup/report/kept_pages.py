@@ -7,12 +7,12 @@ from heapq import heappush, heappushpop
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dedup.extraction import language_of_text
+import xxhash
+
 from dedup.index.base import Match
 from dedup.record import PageRecord
-from dedup.report.texts import TextStore, priority
 from dedup.rule import Rule
-from dedup.text import script_of
+from dedup.text import to_utf8
 
 if TYPE_CHECKING:
     from dedup.stores.base import Store
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _PAGES = 2000
 _PAIRS_SHOWN = 50
 _SECONDS = 1.5
+
+
+def priority(key: str) -> int:
+    """Return 64 bits that are as good as random, and equal in every crawl."""
+    return xxhash.xxh3_64_intdigest(to_utf8(key))
 
 
 class KeptPages:
@@ -85,18 +90,6 @@ class KeptPages:
                 "distances": {f"{distance:g}": n for distance, n in sorted(distances.items())},
             },
         }
-
-    def chinese_scripts(self, view: "View", texts: TextStore) -> dict[str, int] | None:
-        """Return how many of the pages whose texts were kept are in either Chinese script.
-
-        ``None`` if the method of *view* makes no difference, or one of them was not met.
-        """
-        if view.method.simplifies_chinese:
-            return None
-        kept = filter(None, (texts.text(record.key) for record in self._sample))
-        scripts = Counter(script_of(text) for _, text in kept if language_of_text(text) == "zh")
-        counts = {name: scripts[name] for name in ("simplified", "traditional")}
-        return counts if all(counts.values()) else None
 
     def _by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
         by_scope: dict[str, list[PageRecord]] = defaultdict(list)

@@ -16,7 +16,6 @@ from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
 from dedup.report.kept_pages import KeptPages
 from dedup.report.report import Report
-from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
 from dedup.stores.base import Store, StoreState
 from dedup.url_advice.contents import Content, Contents
@@ -44,7 +43,6 @@ class Summary:
         *,
         drops: bool = True,
         with_lost_text: bool = False,
-        texts: TextStore | None = None,
         contents: Contents | None = None,
         min_tokens: int = 20,
         has_report: bool = True,
@@ -52,22 +50,23 @@ class Summary:
         """Start to count into *stats*.
 
         *settings* are shown in the report as they are; *drops*: duplicates are not stored.
-        *with_lost_text*: pages come with the sequences of their texts. *texts* is given the texts
-        of pages; *contents* their contents, for URL advice: sketches of pages of fewer tokens than
-        *min_tokens* are not compared. Without a report, nobody will see more than the table in the
-        log, and no near misses are sought.
+        *with_lost_text*: pages come with the sequences of their texts. *contents* is given those of
+        pages, for URL advice: sketches of pages of fewer tokens than *min_tokens* are not compared.
+        Without a report, nobody will see more than the table in the log: no texts are kept, and no
+        near misses are sought.
         """
         self._stats = stats
         self.settings = settings
         self._drops = drops
         self._with_lost_text = with_lost_text
-        self.texts = texts
         self.contents = contents
         self._min_tokens = min_tokens
         self._has_report = has_report
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, tuple[int, float]] = {}
+        # The sequences of pages that are about to be stored.
+        self._claimed: dict[Hashable, tuple[str, bytes]] = {}
         self.kept = KeptPages()
         self._has_failed = False
         self.saved_requests: Callable[[], dict[str, Any] | None] = lambda: None
@@ -77,25 +76,22 @@ class Summary:
 
     @contextmanager
     def _figures_only(self) -> Iterator[None]:
-        """Have an exception within the block cost no more than figures."""
+        """Have an exception within the block cost no more than figures.
+
+        The first one is logged; each is counted as an error of dedup.
+        """
         try:
             yield
-        except Exception as error:
-            self._fails(error)
-
-    def _fails(self, error: Exception) -> None:
-        """Log the first *error* by which figures are missing; count each as an error of dedup."""
-        if not self._has_failed:
-            logger.error("Dedup failed to count; figures of its report are wrong", exc_info=error)
-        self._has_failed = True
-        with suppress(Exception):  # it may be the stats that fail
-            self._stats.inc_value("dedup/errors")
+        except Exception:
+            if not self._has_failed:
+                logger.exception("Dedup failed to count; figures of its report are wrong")
+            self._has_failed = True
+            with suppress(Exception):  # it may be the stats that fail
+                self._stats.inc_value("dedup/errors")
 
     def count(self, name: str, by: float = 1) -> None:
-        try:
+        with self._figures_only():
             self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
-        except Exception as error:
-            self._fails(error)
 
     def record(
         self,
@@ -127,8 +123,7 @@ class Summary:
                 return
             if record and verdict.kind in (Kind.NEW, Kind.CHANGED):
                 self.kept.add(record._replace(key=url))
-            if self.texts is not None:
-                self.texts.record(verdict, url, page)
+            self.events.add_text(verdict, url, page)
 
     def _count(self, verdict: Verdict, size: int, evidence: Evidence | None) -> None:
         increase = self._stats.inc_value
@@ -151,14 +146,15 @@ class Summary:
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
         if page.sequences:
-            with self._figures_only():
-                self.events.claim_begins(claim, url, page.sequences)
+            self._claimed[claim] = url, page.sequences.to_bytes()
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
-        with self._figures_only():
-            self.events.claim_ends(claim, is_stored=is_stored)
+        claimed = self._claimed.pop(claim, None)
+        if claimed and is_stored:
+            with self._figures_only():
+                self.events.add_stored(*claimed)
 
     def record_time(self, stage: str, seconds: float) -> None:
         pages, total = self._stages.get(stage, (0, 0.0))
@@ -182,8 +178,7 @@ class Summary:
         index_bytes = 0 if view is None or store is None else view.nbytes + store.nbytes
         self._stats.set_value("dedup/index/pages", pages)
         self._stats.set_value("dedup/index/bytes", index_bytes)
-        texts_lost = 0 if self.texts is None else self.texts.lost
-        if texts_lost:
+        if texts_lost := self.events.texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
         gathered = self._gathered(view, store)
         numbers = counted(self._stats, seconds)
@@ -231,24 +226,16 @@ class Summary:
             threshold = self.settings.get("DEDUP_MAX_DISTANCE")
             with self._figures_only():
                 figures |= self.kept.near_misses(view, store, threshold)
-        if view is not None and self.texts is not None:
+        if view is not None and not view.method.simplifies_chinese:
             with self._figures_only():
-                figures["chinese_scripts"] = self.kept.chinese_scripts(view, self.texts)
-        if self._with_lost_text and self.events.has_sequences:
+                figures["chinese_scripts"] = self.events.chinese_scripts()
+        if self._with_lost_text and self.events.failure is None:
             with self._figures_only():
                 text = self.events.lost_text()
                 figures["dropped_text"] = {**text, "is_stored": not self._drops}
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", text[name])
         return figures
-
-    def close(self) -> None:
-        """Forget the pages and their texts."""
-        try:
-            if self.texts is not None:
-                self.texts.close()
-        finally:
-            self.events.close()
 
 
 def _content_of(verdict: Verdict, record: PageRecord | None, min_tokens: int) -> Content | None:

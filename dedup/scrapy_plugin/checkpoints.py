@@ -13,14 +13,13 @@ from twisted.internet.defer import Deferred
 
 from dedup.detector import Detector
 from dedup.logs import get_logger
-from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError, finished
-from dedup.stores.base import StoreState
+from dedup.stores.base import StoreState, Texts
 from dedup.stores.shared import SharedStore
 from dedup.units import Count
 
@@ -230,7 +229,7 @@ class Checkpoints:
             else:
                 return
 
-    async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: TextStore) -> None:
+    async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts) -> None:
         """Have the store note the end of the crawl; tell of a failure."""
         try:
             if self._store.is_down:

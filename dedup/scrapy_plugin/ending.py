@@ -31,8 +31,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
     """
     summary, checkpoints = plugin.summary, plugin.checkpoints
     follower = plugin.detector.follower
-    texts, folder = plugin.summary.texts, plugin.settings.report
-    assert texts is not None
+    events, folder = summary.events, plugin.settings.report
 
     @contextmanager
     def step(what: str) -> Iterator[None]:
@@ -63,7 +62,7 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
             if found and found[0].name == "alarm":
                 summary.count("alarm")
                 logger.warning("%s", found[0])
-    await checkpoints.leave(str(reason), report, texts)
+    await checkpoints.leave(str(reason), report, events.texts())
     if report and not (report.pages.judged or report.unread):
         lines.append("No page that gave items was met, so no report is written")
     elif report and folder:
@@ -74,10 +73,10 @@ async def end_crawl(plugin: "Extension", spider: Spider, reason: str) -> str:
             lines.append(f"The report: {printable(str(path), None)}")
             page, beside = path.with_suffix(".html"), None
             with step("the copies"):
-                beside = write_copies(summary.events.copies(), path.with_suffix(".copies.jsonl"))
+                beside = write_copies(events.copies(), path.with_suffix(".copies.jsonl"))
             name = beside.name if beside else ""
-            copies = summary.events.copies()
-            write_html(page, as_html(report, texts.text, copies, copies_in=name))
+            html = as_html(report, events.text, events.copies(), copies_in=name)
+            write_html(page, html)
             lines[-1] = f"The report: {printable(str(page), None)}"
     elif report:
         lines.append('For a report with every page that was dropped, set DEDUP_REPORT = "reports"')

@@ -6,8 +6,6 @@ WAIT_TIMEOUT = 60.0
 """Seconds that a copy waits for the page that it repeats to be stored, and for a canonical one."""
 MAX_PAGE_BYTES = 10_000_000
 """A page with more bytes is not read. DOWNLOAD_MAXSIZE, of Scrapy, is there for fewer."""
-REPORT_TEXTS = 2000
-"""Of so many pages the main texts are kept, to show in the report what differs."""
 CHECKPOINT_INTERVAL = 1.0
 """Seconds between two checkpoints. A crawl that is killed stores again what came since the last."""
 OUTAGE_TIMEOUT = 10.0

@@ -17,7 +17,6 @@ from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
-from dedup.report.texts import TextStore
 from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
@@ -140,7 +139,6 @@ class Extension:
             settings.shown,
             drops=settings.action == "drop",
             with_lost_text=settings.enabled,
-            texts=TextStore(limits.REPORT_TEXTS if has_report else 0),
             contents=Contents(settings.method) if has_report else None,
             min_tokens=settings.min_tokens,
             has_report=has_report,
@@ -258,7 +256,7 @@ class Extension:
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         async with AsyncExitStack() as ending:  # whatever fails, the others are closed
             ending.push_async_callback(self.checkpoints.close)
-            ending.callback(self.summary.close)
+            ending.callback(self.summary.events.close)
             if self.saver:
                 ending.callback(self.saver.close, reason)
             ending.callback(self.pool.close)

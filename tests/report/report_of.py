@@ -25,9 +25,9 @@ def page(text, title=None, language=None):
     return Page(read.record, text, title, language)
 
 
-def summary_of(pages, texts=None):
+def summary_of(pages):
     """The summary of a crawl over (url, page) in their order, and the detector that judged them."""
-    summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents())
+    summary = Summary(Counters(), SETTINGS, contents=Contents())
     detector = Detector(SimHash())
     for url, read in pages:
         verdict = detector.judge(read.record.under(url))
@@ -46,10 +46,10 @@ def far_copy(number):
     return " ".join("other" if place % 25 == 0 else word for place, word in words)
 
 
-def report_of(pages, texts=None):
-    """The report of such a crawl, whose texts go to *texts*."""
-    summary, detector = summary_of(pages, texts)
-    with closing(summary.events):  # the texts are the caller's
+def report_of(pages):
+    """The report of such a crawl."""
+    summary, detector = summary_of(pages)
+    with closing(summary.events):
         return summary.finish(detector.follower.view, detector.store, spider="test")
 
 
@@ -57,9 +57,9 @@ def html(text, title):
     return f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>"
 
 
-def report_of_crawl(texts, *pages, method=_SIMHASH):
+def report_of_crawl(*pages, method=_SIMHASH):
     """The report of a crawl over pages of HTML."""
-    summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents(method))
+    summary = Summary(Counters(), SETTINGS, contents=Contents(method))
     reader, detector = PageReader(EXTRACTORS["trafilatura"], method), Detector(method)
     for number, page in enumerate(pages):
         read = reader.read_html(page)

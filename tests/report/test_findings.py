@@ -10,7 +10,7 @@ from report_of import SETTINGS, changed, names, nearest, no_text, report_of
 from dedup.report.events import Copy
 from dedup.report.findings import findings, lines_of
 from dedup.report.html import as_html
-from dedup.report.texts import priority
+from dedup.report.kept_pages import priority
 from dedup.url_advice import url_advice
 
 EMPTY = report_of([])

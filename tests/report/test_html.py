@@ -27,14 +27,14 @@ from report_of import (
 from texts import CHINESE, article, edited
 
 from dedup.methods import SimHash
-from dedup.report import Summary, TextStore
+from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.report.html import as_html
 from dedup.report.templating import messages, read_template, write_html
 from dedup.rule import Kind, Rule, Verdict
 from dedup.stores import MemoryStore
 from dedup.units import Count
-from dedup.url_advice import Advice, Contents
+from dedup.url_advice import Advice
 from dedup.view.view import View
 
 HOSTILE = [
@@ -80,10 +80,6 @@ def written(folder, *values, **others):
     return path
 
 
-def summary_with(texts, settings=SETTINGS):
-    return Summary(Counters(), settings, texts=texts, contents=Contents())
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The report of a small crawl, its page, and the copies in it.
@@ -102,12 +98,11 @@ def report(tmp_path_factory):
             pages += [(f"http://c.example/{n}/{m}", page(text, None)) for m in range(n // 2)]
     pages.append(("http://c.example/zh", page(CHINESE, "米粉", "zh")))
     pages.append(("http://c.example/zh2", page(CHINESE.replace("码头", "车站"), "米粉", "zh")))
-    with closing(TextStore(2000)) as texts:
-        summary, detector = summary_of(pages, texts)
-        with closing(summary):
-            made = summary.finish(detector.follower.view, detector.store, spider="test")
-            folder, copies = tmp_path_factory.mktemp("report"), [*summary.events.copies()]
-            return made, written(folder, made, texts.text, copies), copies
+    summary, detector = summary_of(pages)
+    with closing(summary.events) as events:
+        made = summary.finish(detector.follower.view, detector.store, spider="test")
+        folder, copies = tmp_path_factory.mktemp("report"), [*events.copies()]
+        return made, written(folder, made, events.text, copies), copies
 
 
 @pytest.mark.slow
@@ -228,14 +223,13 @@ def test_where_nothing_was_put_aside_the_report_says_what_to_set(report):
 
 
 @pytest.mark.slow
-def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, open_store):
-    texts = open_store(2)
-    summary = summary_with(texts)
+def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, summary):
+    events = summary.events
     text = "从前这里是一个码头，用 Scrapy 2.16抓取。"
     summary.record(new(), "http://a/", 10, page(text))
     copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
     summary.record(near("http://a/", 3), "http://b/", 10, copy)
-    show(browser, written(tmp_path, summary.finish(), texts.text, summary.events.copies()))
+    show(browser, written(tmp_path, summary.finish(), events.text, events.copies()))
     browser.find_element("css selector", ".copy .compare").click()
     shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
     assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
@@ -346,9 +340,9 @@ def with_dropped_text(report, *lossiest, is_stored=False, earlier=0):
     return changed(report, dropped_text=text)
 
 
-def hostile_report(texts):
+def hostile_report(summary):
     """A crawl in which every title, URL and text is out to do harm, as `as_html` takes it."""
-    summary = summary_with(texts, {**SETTINGS, HOSTILE[0]: HOSTILE[1]})
+    summary.settings = {**SETTINGS, HOSTILE[0]: HOSTILE[1]}
     urls = [f"{url}{n}" if url else url for n, url in enumerate(HOSTILE_URLS)]
     for number, (url, text) in enumerate(zip(urls, HOSTILE, strict=True)):
         words = f"{text} {article(number)}"
@@ -377,13 +371,12 @@ def hostile_report(texts):
     near_misses = [miss(urls[0], urls[3], 4)]
     hostile = changed(report, near_misses=near_misses, url_advice=advice)
     hostile = with_dropped_text(hostile, *(lossy(url, urls[0], 5, 10) for url in urls))
-    return hostile, texts.text, summary.events.copies()
+    return hostile, summary.events.text, summary.events.copies()
 
 
 @pytest.mark.slow
-def test_hostile_pages_only_show(browser, tmp_path, open_store):
-    texts = open_store(100)
-    path = written(tmp_path, *hostile_report(texts))
+def test_hostile_pages_only_show(browser, tmp_path, summary):
+    path = written(tmp_path, *hostile_report(summary))
     show(browser, path)
     assert console(browser) == []
     links = []
@@ -425,10 +418,8 @@ def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
 
 
 @pytest.mark.slow
-def test_10_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_store, monkeypatch):
+def test_10_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, summary, monkeypatch):
     monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", 0.5)
-    texts = open_store(2000)
-    summary = summary_with(texts)
     path = "a/long/path/" * 6
     originals = [f"http://shop{n % 300}.example/{path}the-page-{n}.html" for n in range(1700)]
     some = [page(article(n, 800), f"The title of page {n}") for n in range(200)]
@@ -443,7 +434,7 @@ def test_10_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
     report = summary.finish(View(SimHash(), Rule()), MemoryStore())
-    path = written(tmp_path, report, texts.text, summary.events.copies())
+    path = written(tmp_path, report, summary.events.text, summary.events.copies())
     assert path.stat().st_size < 3_000_000
     assert report.groups == 1700
     assert path.read_text("utf-8").count('<li class="copy"') > 300
@@ -487,27 +478,27 @@ def test_the_interface_is_there_in_both_languages():
 
 
 @pytest.mark.slow
-def test_differences_are_shown_up_to_some_length(open_store, monkeypatch):
+def test_differences_are_shown_up_to_some_length(summary, monkeypatch):
     monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", 60)  # of a busy machine
-    texts = open_store(4)
-    summary = summary_with(texts)
     for host, words in (("a", ("old", "same")), ("b", ("new", "same"))):
         summary.record(new(), f"http://{host}/", 10, page(" ".join(words * 200)))
         summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
     pairs = (miss(f"http://a/{path}", f"http://b/{path}", 4) for path in ("", "long"))
     report = changed(summary.finish(), near_misses=list(pairs))
-    found = re.search('"diffs":(.*),"messages"', as_html(report, texts.text, ()))[1]
+    found = re.search('"diffs":(.*),"messages"', as_html(report, summary.events.text, ()))[1]
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
     assert sorted(map(len, long)) == [1001, 1001]
     assert {part[-3:] for part in long} == {"..."}
 
 
-def test_it_names_the_drops_that_lost_most_with_their_differences(open_store):
-    texts = open_store(10)
+def test_it_names_the_drops_that_lost_most_with_their_differences():
     pages = [("http://a/", page(article(1))), ("http://a/2", page(edited(article(1))))]
     worst = lossy("http://a/2", "http://a/", 9, 198)
-    html = as_html(with_dropped_text(report_of(pages, texts), worst, earlier=1234), texts.text, ())
+    summary, detector = summary_of(pages)
+    with closing(summary.events) as events:
+        report = summary.finish(detector.follower.view, detector.store)
+        html = as_html(with_dropped_text(report, worst, earlier=1234), events.text, ())
     section = html.partition('id="lost-text"')[2].partition("</section>")[0]
     for told in (
         "1,000 word sequences",

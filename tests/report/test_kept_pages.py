@@ -85,24 +85,24 @@ def in_both_scripts(number):
     yield html(f"{TRADITIONAL_CHINESE}\n{article(number, 10)}", "米粉")
 
 
-def scripts(texts, *pages, **options):
-    return report_of_crawl(texts, *pages, **options).chinese_scripts
+def scripts(*pages, **options):
+    return report_of_crawl(*pages, **options).chinese_scripts
 
 
-def test_pages_in_both_chinese_scripts_are_counted(open_store):
+def test_pages_in_both_chinese_scripts_are_counted():
     pages = [*in_both_scripts(1), html(article(1), "English")]
-    assert scripts(open_store(9), *pages) == {"simplified": 1, "traditional": 1}
+    assert scripts(*pages) == {"simplified": 1, "traditional": 1}
 
 
 @each("text", [CHINESE, TRADITIONAL_CHINESE, article(1), "日本語の文章です。学校へ行きます。" * 9])
-def test_one_script_alone_says_nothing(text, open_store):
-    assert scripts(open_store(9), html(text, "One")) is None
+def test_one_script_alone_says_nothing(text):
+    assert scripts(html(text, "One")) is None
 
 
-def test_a_crawl_that_simplifies_chinese_needs_no_advice_to(open_store):
+def test_a_crawl_that_simplifies_chinese_needs_no_advice_to():
     pytest.importorskip("opencc")
     method = METHODS["simhash"]().simplifying_chinese()
     half = TRADITIONAL_CHINESE[: len(TRADITIONAL_CHINESE) // 2]
     pages = html(CHINESE, "米粉"), html(half, "米粉")
-    assert scripts(open_store(9), *pages, method=method) is None
-    assert scripts(open_store(9), *pages)
+    assert scripts(*pages, method=method) is None
+    assert scripts(*pages)

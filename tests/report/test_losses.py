@@ -38,7 +38,7 @@ class Crawl:
         self.summary.record(verdict, url, 0, self.page(number, more))
 
     def result(self):
-        with closing(self.summary):
+        with closing(self.summary.events):
             return self.summary.finish().dropped_text
 
 
@@ -104,7 +104,7 @@ def test_where_the_disk_has_no_room_for_sequences_nothing_is_said_of_what_is_los
     for number in range(200):
         crawl.judge(near("a", 1), f"{number}", number)
     assert crawl.result() is None
-    assert not events.has_sequences
+    assert events.failure
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_what_waits_for_its_end_takes_bounded_memory_and_the_estimate_is_right(m
         more = " ".join(f"m{number}y{place}" for place in range(chance.choice([0, 0, 30])))
         own += len(more.split())
         crawl.judge(near(f"{number}", 1), f"copy {number}", number, more)
-    claimed = crawl.summary.events._claimed.values()
+    claimed = crawl.summary._claimed.values()
     assert sum(len(sequences) // 8 for _, sequences in claimed) < 10 * 2000
     for number in range(1500):
         crawl.summary.claim_ends(number, is_stored=True)

@@ -78,7 +78,8 @@ def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(stats, detector):
 def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
     tables = []
     for has_report in (False, True):
-        with closing(Summary(stats, SETTINGS, has_report=has_report)) as summary:
+        summary = Summary(stats, SETTINGS, has_report=has_report)
+        with closing(summary.events):
             judged(summary, detector, article(1), article(1), article(2))
             report = summary.finish(detector.follower.view, detector.store)
         assert (report.nearest_kept.sample > 0) == has_report
