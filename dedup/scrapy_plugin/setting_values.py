@@ -21,9 +21,7 @@ from dedup.stores.server_url import ServerUrl, split_options, without_secrets
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
 _STORE_OPTIONS = {"commit": ("stored", "passed"), "store_down": ("keep", "stop")}
-# A percent sign that begins no placeholder, where none stands for itself.
-_STRAY_PERCENT = re.compile(r"%(?!\()")
-_PLACEHOLDER = re.compile(r"%\(([^)]*)\)s")
+_PLACEHOLDER = re.compile(r"%(?:%|\(([^)]*)\)s)")
 
 
 class SettingError(ValueError):
@@ -76,10 +74,10 @@ class Reader:
         These are ``%(time)s`` and the attributes of the spider, as in FEEDS:
 
         >>> reader = Reader(BaseSettings(), Spider("news", page=7))
-        >>> reader.fill("%(name)s-%(page)03d-100%%.sqlite")
-        'news-007-100%.sqlite'
-        >>> reader.fill("redis://:%40@host/0?namespace=%(name)s")
-        'redis://:%40@host/0?namespace=news'
+        >>> reader.fill("%(name)s-%(page)s-100%%.sqlite")
+        'news-7-100%.sqlite'
+        >>> reader.fill("redis://:%40@host/0?namespace=%(name)s%%")
+        'redis://:%40@host/0?namespace=news%25'
 
         Raises ValueError if a placeholder does not exist, or a ``%`` of a path begins none.
         """
@@ -91,13 +89,17 @@ class Reader:
             value = getattr(self._spider, name)
             if isinstance(value, str | int | float) and value != "":
                 values[name] = value
+        is_url = "://" in path
+
+        def replace(found: re.Match[str]) -> str:
+            value = "%" if found[0] == "%%" else str(values[found[1]])
+            return quote(value, safe="") if is_url else value
+
         try:
-            if "://" in path:
-                return _PLACEHOLDER.sub(lambda found: quote(str(values[found[1]]), safe=""), path)
-            if _STRAY_PERCENT.search(path.replace("%%", "")):
-                raise ValueError("a % without a name")
-            return path % values
-        except (KeyError, TypeError, ValueError) as error:
+            if not is_url and "%" in _PLACEHOLDER.sub("", path):
+                raise ValueError("a % that begins none")
+            return _PLACEHOLDER.sub(replace, path)
+        except (KeyError, ValueError) as error:
             # Scrapyd's _job may be used; what else begins so, nobody looks for.
             there = ", ".join(f"%({name})s" for name in values if not name.startswith("_"))
             raise ValueError(
