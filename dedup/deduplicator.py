@@ -73,7 +73,7 @@ class Deduplicator:
     def _open(self) -> None:
         self._store = SqliteStore(self._path, self._identity)
         self._detector = Detector(self._method, self._rule, store=self._store)
-        finished(self._detector.load())
+        finished(self._detector.follower.load())
         finished(self._store.join("python"))
 
     @classmethod

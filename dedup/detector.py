@@ -74,13 +74,6 @@ class Detector:
         self._met_again: set[int] = set()
         self._earlier = Earlier(self.follower, several_a_key=several_a_key)
 
-    async def load(self) -> None:
-        """Take over the pages that the store has from before.
-
-        Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
-        """
-        await self.follower.load()
-
     def judge(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record*, and keep it if it is new.
 
@@ -89,22 +82,10 @@ class Detector:
         verdict, claim, _ = finished(self.reserve(record))
         if verdict is None:
             raise RuntimeError("a near page is being stored: reserve, and wait for its claim")
-        self.learn_names(record)
-        if claim:
-            self.commit(claim)
-        return verdict
-
-    def items_of(self, number: int) -> list[bytes]:
-        """Return what the items of page *number* say, as far as that is known."""
-        return self.follower.view.items_of(number)
-
-    def learn_names(self, record: PageRecord) -> None:
-        """Take note of the title and headline of a page that was met: those of many say nothing.
-
-        Once for each page that has its verdict, whatever that is, and however often it was asked
-        for: so crawls learn what scans learn.
-        """
         self.follower.view.learn_names(record)
+        if claim:
+            self.follower.commit(claim)
+        return verdict
 
     async def reserve(
         self,
@@ -181,7 +162,7 @@ class Detector:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
             look = await self._look(record, numbers, own, claim, own_names, believes)
             if not look.is_of_new_page:
-                self.release(claim)
+                self.follower.release(claim)
                 return await self._barred(record, look, numbers)
         return await self._kept(verdict, claim, look, reason)
 
@@ -250,7 +231,7 @@ class Detector:
             claim = finished(self.follower.claim(claim.claimed, view))
         claim.replaces = tuple(replaced)
         claim.items = [item for number in replaced for item in said[number]]
-        self.commit(claim)
+        self.follower.commit(claim)
 
     async def find(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record* if it were another page, and keep nothing of it."""
@@ -321,25 +302,12 @@ class Detector:
         except LedgerError:
             return self.store.key(number)
 
-    def commit(self, claim: Claim) -> None:
-        """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
-        self.follower.commit(claim)
-
-    def release(self, claim: Claim) -> None:
-        """Forget the page of *claim*, which was not stored: the next near one is new."""
-        self.follower.release(claim)
-
     def skipped(self, reason: str) -> Verdict:
         """Return the verdict on a page that is not compared, for *reason*."""
         return Verdict(Kind.SKIPPED, self.method.name, reason=reason)
 
     def __len__(self) -> int:
         return len(self.follower.view)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the remembered pages take, in bytes."""
-        return self.store.nbytes + self.follower.view.nbytes
 
 
 _MOST_TRIES = 3

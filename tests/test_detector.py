@@ -64,7 +64,7 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
         with closing(SqliteStore(tmp_path / "pages.sqlite", identity)) as ledger:
             finished(ledger.join("test"))
             detector = Detector(SimHash(), Rule(min_tokens=min_tokens), store=ledger)
-            finished(detector.load())
+            finished(detector.follower.load())
             key = "other" if len(detector) else "one"
             assert detector.judge(page(text, key)) == expected
             publish(ledger)
@@ -100,7 +100,7 @@ def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_revers
         with closing(SqliteStore(tmp_path / "pages.sqlite", {})) as ledger:
             finished(ledger.join("test"))
             detector = Detector(method, store=ledger, several_a_key=True)
-            finished(detector.load())
+            finished(detector.follower.load())
             record = reader.read_html(text).record.under("key", "")
             said.append(detector.judge(record).kind)
             publish(ledger)

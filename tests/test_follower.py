@@ -64,11 +64,11 @@ class Process:
             try:
                 await fleet.pause()
             except asyncio.CancelledError:
-                self.detector.release(claim)
+                self.detector.follower.release(claim)
                 raise
             if not fails:
                 fleet.store(key, content)
-            (self.detector.release if fails else self.detector.commit)(claim)
+            (self.detector.follower.release if fails else self.detector.follower.commit)(claim)
         elif verdict.is_duplicate:
             assert any(near(content, other) for other in fleet.stored.values()), "lost"
         fleet.verdicts[key] = verdict.kind
@@ -112,7 +112,7 @@ class Fleet:
 
     async def crawl(self, pages):
         for process in self.processes:
-            loading = asyncio.create_task(process.detector.load())
+            loading = asyncio.create_task(process.detector.follower.load())
             while not loading.done():
                 await self._settle()
                 self._let_arrive()
@@ -299,7 +299,7 @@ class Refusals:
             claim = (await self.detector.reserve(record)).claim
         except StoreDownError:
             claim = self.detector.unchecked(record).claim
-        self.detector.commit(claim)
+        self.detector.follower.commit(claim)
 
     async def publish(self):
         await publish(self.detector, self.store)
@@ -335,7 +335,7 @@ async def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_
     """Else near copies of these would be stored."""
     one = Refusals()
     for number in range(2500):
-        one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
+        one.detector.follower.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
     await one.publish()
     for content in (FAR, FAR << 4):
         await one.detector.reserve(page(content, "another"))
@@ -365,7 +365,7 @@ async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_r
 async def test_an_item_is_not_compared_with_its_page_that_was_kept_unchecked():
     detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
     of_page = detector.unchecked(page(NEAR, "a")).claim
-    detector.commit(of_page)
+    detector.follower.commit(of_page)
     verdict, claim, _ = await detector.reserve(page(NEAR, "a"), own=[of_page])
     assert verdict.kind is Kind.NEW
     assert of_page.number < claim.number
@@ -390,5 +390,5 @@ def test_garbage_is_collected_again_once_the_pages_are_read(fails):
                 raise LedgerError("it is damaged")
 
     with suppress(LedgerError):
-        finished(Detector(SimHash(1), store=Pages()).load())
+        finished(Detector(SimHash(1), store=Pages()).follower.load())
     assert [*collected, gc.isenabled()] == [False, True]

@@ -283,7 +283,7 @@ class Judge:
         if state:
             state.item_is_judged(record, verdict, claim, number)
         if verdict.objection is Objection.ITEM and number is not None:
-            judgement.differences = said.beyond(self.detector.items_of(number))
+            judgement.differences = said.beyond(self.detector.follower.view.items_of(number))
             self.detector.store.note_difference(record.key, number, judgement.differences)
         return judgement
 
@@ -297,7 +297,7 @@ class Judge:
         if claim and not (state and claim in state.claims):
             self.summary.claim_begins(claim, record.key, page)
         if state is None or not state.judgements:
-            self.detector.learn_names(record)
+            self.detector.follower.view.learn_names(record)
 
     async def _wait_for_canonical(
         self, record: PageRecord, state: ResponseState, response: Response, options: RequestOptions

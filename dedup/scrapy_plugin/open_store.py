@@ -93,7 +93,7 @@ async def read_store(detector: Detector, crawler: "Crawler") -> None:
             await store.open()
             if store.is_in_use and is_reset(crawler):
                 logger.warning("%s is not reset: other crawls use it", store.name)
-        await detector.load()
+        await detector.follower.load()
     except BaseException as error:
         store.close()
         await store.disconnect()

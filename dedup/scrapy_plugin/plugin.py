@@ -211,7 +211,7 @@ class Extension:
             if not when_all_closed(batches, partial(self._end_claim, claim, batches=())):
                 claim.put_off(OPEN_BATCH)
         elif claim.is_open:
-            (self.detector.commit if is_stored else self.detector.release)(claim)
+            (self.detector.follower.commit if is_stored else self.detector.follower.release)(claim)
             self.summary.claim_ends(claim, is_stored=is_stored)
 
     def _renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:

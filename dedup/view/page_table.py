@@ -65,22 +65,17 @@ class PageTable:
 
     def text(self, number: int) -> bytes:
         """Return the `text_of` page *number*; b"" for a page that is not there."""
-        if claim := self.claims.get(number):
-            return text_of(claim.record)
-        place = self._place(number)
-        if place is None:
-            return b""
-        start = self._starts[place]
-        return bytes(self._data[start : start + _TEXT])
+        claim = self.claims.get(number)
+        return text_of(claim.record) if claim else self._entry(number)[:_TEXT]
 
     def witness(self, number: int) -> Witness:
         """Return what page *number* shows; nothing for a page that is not there."""
         if claim := self.claims.get(number):
             return claim.record.witness if self._has_evidence else Witness(0, None)
-        place = self._place(number)
-        if place is None or not self._sizes[place] % 2:
+        entry = self._entry(number)
+        if not len(entry) % 2:
             return Witness(0, None)
-        tokens, evidence = _WITNESS.unpack_from(self._data, self._starts[place] + _TEXT)
+        tokens, evidence = _WITNESS.unpack_from(entry, _TEXT)
         return Witness(tokens, Evidence.from_bytes(evidence))
 
     def items(self, number: int) -> list[bytes]:

@@ -101,7 +101,11 @@ class View:
         return Look(decision, None, *search.first)
 
     def learn_names(self, record: PageRecord) -> None:
-        """Take note of the title and headline of a page that is met: those of many say nothing."""
+        """Take note of the title and headline of a page that is met: those of many say nothing.
+
+        Once for each page that has its verdict, whatever that is, and however often it was asked
+        for: so crawls learn what scans learn.
+        """
         if record.evidence is not None and self.rule.demands:
             self._names.learn(host(record.key), Evidence.from_bytes(record.evidence))
 

@@ -298,7 +298,7 @@ class Process:
             self._detector = Detector(SimHash(), store=self._store, count=self._count)
             try:
                 await self._store.open()
-                await self._detector.load()
+                await self._detector.follower.load()
                 await self._store.join("conformance")
                 break
             except StoreDownError as error:
@@ -329,12 +329,12 @@ class Process:
             if page.fails:
                 self._notes.write("failed", page.key)
                 if claim:
-                    self._detector.release(claim)
+                    self._detector.follower.release(claim)
                 return
             told = verdict.reason or "", self._log.since_renewal, verdict.kind
             self._notes.write("stored", page.key, *told)
             if claim:
-                self._detector.commit(claim)
+                self._detector.follower.commit(claim)
 
     async def _judge(self, page: Page):
         waited = 0.0

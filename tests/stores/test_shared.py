@@ -52,7 +52,7 @@ class Process:
     async def keep(self, content, key):
         """Have a page stored, for all."""
         reservation = await self.reserve(content, key)
-        self.detector.commit(reservation.claim)
+        self.detector.follower.commit(reservation.claim)
         await self.publish()
         return reservation
 
@@ -73,7 +73,7 @@ async def until_it_waits(task):
 async def begun(server, job=None):
     process = Process(server, job)
     await process.store.open()
-    await process.detector.load()
+    await process.detector.follower.load()
     await process.store.join("test")
     return process
 
@@ -140,7 +140,7 @@ async def kept_without_an_item(server, *items):
     for item in items:
         assert (await process.reserve(NEAR, "a", item, [claim])).claim is claim
     claim.items.remove(A_VALUE)
-    process.detector.commit(claim)
+    process.detector.follower.commit(claim)
     await process.publish()
     return process
 
@@ -162,7 +162,7 @@ async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there
             assert (await process.reserve(NEARER, "b", item)).verdict.original == "a"
         kept = await process.reserve(NEARER, "c", other)
         assert (kept.verdict.kind, kept.verdict.objection) == (Kind.NEW, Objection.ITEM)
-        process.detector.release(kept.claim)
+        process.detector.follower.release(kept.claim)
         await process.publish()
 
 
@@ -181,7 +181,7 @@ async def test_a_page_that_another_process_replaces_does_not_count_any_more(serv
 
 async def test_what_is_stored_and_not_published_yet_is_claimed_again_when_a_log_has_lost_it(server):
     one = await begun(server)
-    one.detector.commit((await one.reserve(NEAR, "a")).claim)
+    one.detector.follower.commit((await one.reserve(NEAR, "a")).claim)
     server.shrink(0)
     with pytest.raises(HistoryChangedError):
         await one.publish()
@@ -267,7 +267,7 @@ async def test_a_claim_that_is_made_again_ends_no_page_of_another_history(server
     server.shrink(0)
     await stored_by_another(server, FAR, "b")
     await one.follow()
-    one.detector.commit(changed.claim)
+    one.detector.follower.commit(changed.claim)
     await one.publish()
     await one.publish()
     assert committed(server) == ["a", "b"]
@@ -428,7 +428,7 @@ async def kinds(process, *pages):
         verdict, claim, _ = await process.reserve(content, key)
         found.append(verdict.kind)
         if claim:
-            process.detector.release(claim)
+            process.detector.follower.release(claim)
     return found
 
 
@@ -450,7 +450,7 @@ async def test_what_others_of_the_run_had_stored_before_a_process_joined_is_earl
 async def test_what_is_stored_while_a_process_joins_is_earlier(server):
     process = Process(server)
     await process.store.open()
-    await process.detector.load()
+    await process.detector.follower.load()
     await crawled(server, (NEAR, "a"), (FAR, "b"))
     await begun(server)
     await process.store.join("test")
@@ -473,7 +473,7 @@ async def test_what_is_being_stored_when_a_process_joins_is_earlier_once_it_is_s
     claim = (await one.reserve(NEAR, "a")).claim
     two = await begun(server)
     assert (await two.reserve(NEARER, "a")).verdict is None
-    one.detector.commit(claim)
+    one.detector.follower.commit(claim)
     await one.publish()
     await two.follow()
     assert await kinds(two, (NEARER, "a"), (NEAR, "a")) == [Kind.CHANGED, Kind.UNCHANGED]

@@ -446,7 +446,7 @@ async def test_wrong_content_is_an_error(shared, damage):
     shared.query(damage)
     store = SharedStore(process.log, IDENTITY)
     detector = Detector(SimHash(3), store=store)
-    await refused(detector.load(), r"damaged|no such table")
+    await refused(detector.follower.load(), r"damaged|no such table")
 
 
 async def test_what_is_no_unicode_is_written_so_that_it_can_be_read(shared):

@@ -95,7 +95,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
         if verdict is None:
             assert claim in open_claims
             continue
-        detector.learn_names(page)
+        detector.follower.view.learn_names(page)
         assert verdict.kind is kind
         assert not originals or verdict.original in originals
         if not claim:
@@ -108,9 +108,9 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
             for ended in open_claims if fate == 2 else [claim]:
                 own = reference.open.pop(ended.record.key)
                 if fate == 1 and ended is claim:
-                    detector.release(ended)
+                    detector.follower.release(ended)
                 else:
-                    detector.commit(ended)
+                    detector.follower.commit(ended)
                     reference.stored[own.record.key] = own
             open_claims = [] if fate == 2 else open_claims[:-1]
 
@@ -179,7 +179,7 @@ def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_pa
     store.close()
     store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
     second = Detector(METHOD, store=store)
-    finished(second.load())
+    finished(second.follower.load())
     for number in numbers:
         verdict = second.judge(with_menu(10_000 + number, number))
         assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
@@ -222,7 +222,7 @@ def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path
     page = headed(100, b"else", 0xFFFF << 10 | 1)
     store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
     second = Detector(METHOD, Rule(demands=demands), store=store)
-    finished(second.load())
+    finished(second.follower.load())
     verdict = second.judge(page)
     assert verdict.objection is (Objection.TITLE if demands else None)
     assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)
@@ -236,8 +236,8 @@ def test_a_page_that_waits_is_met_once():
     first = finished(detector.reserve(headed(0, b"name", 0)))
     for _ in range(9):
         assert finished(detector.reserve(headed(1, b"name", 1))).verdict is None
-    detector.learn_names(headed(0, b"name", 0))
-    detector.commit(first.claim)
+    detector.follower.view.learn_names(headed(0, b"name", 0))
+    detector.follower.commit(first.claim)
     assert detector.judge(headed(1, b"name", 1)).kind is Kind.NEAR
 
 

@@ -226,7 +226,7 @@ def test_the_items_of_a_page_take_time_by_their_number(is_new):
         for record in records:
             claim = finished(detector.reserve(record, own=[claim] if claim else [])).claim
         if not is_new:
-            detector.commit(claim)
+            detector.follower.commit(claim)
             kinds = {detector.judge(record).kind for record in other}
             assert kinds == {Kind.EXACT}
         return process_time() - start
