@@ -1,8 +1,8 @@
 """What settings and options choose by a name: one of several, or an import path."""
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pkgutil import resolve_name
 from typing import Any
@@ -31,6 +31,17 @@ def load(known: Mapping[str, Any], value: Any, *others: str) -> Any:
         raise ValueError(f"{choices}: {error}") from error
     except Exception as error:  # whatever the module does when it is imported
         raise ValueError(f"{choices}: it raises {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Begin the messages of errors with *option*, as the user writes it."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{option}{error}") from error
+    except ValueError as error:
+        raise ValueError(f"{option}{error}") from error
 
 
 def name_of(given: Any, loaded: Any) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from dedup.choices import naming
 from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
 from dedup.methods import METHODS
@@ -134,8 +135,6 @@ def preference_of(names: str) -> tuple[Preference, str | None]:
     """Return the preference that *names* stand for, and the field that ``newest:FIELD`` names."""
     with _naming("--keep"):
         preference = load_preference(CRITERIA, _DATE.sub("newest", names))
-        if not preference:
-            raise ValueError(f"must name a criterion, one of {', '.join(CRITERIA)}")
         fields = _DATE.findall(names)
         if len(fields) > 1:
             raise ValueError(f"newest is there twice, got {names!r}")
@@ -147,10 +146,8 @@ def _naming(option: str) -> Iterator[None]:
     """Let import paths begin in the current folder, and name *option* in messages of errors."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    try:
+    with naming(f"{option} "):
         yield
-    except ValueError as error:
-        raise ValueError(f"{option} {error}") from error
 
 
 @cache

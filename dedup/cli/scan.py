@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from dedup.atomic_file import replacing
+from dedup.choices import naming
 from dedup.cli.options import (
     add_evidence,
     add_extractor,
@@ -35,6 +36,7 @@ from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import SHORT, Rule
 from dedup.scan import Outcome, RecordReader, SketchesFile, scan, write_clusters
+from dedup.scan.deciding import check_together
 from dedup.scopes import Scope
 from dedup.text import printable
 
@@ -132,38 +134,26 @@ def _fields(
     date: str | None,
 ) -> Fields:
     """Return what to read of records; raises ValueError if *kind* has not what is asked for."""
-    scope, by_date = scope or Scope.of("crawl"), newest in keep.criteria
-    has_fields = kind not in (Folder, Warc)
+    needs_item = scope is not None and scope.needs_item
     named = (
         options.text_field, options.html_field, options.record_field, options.key_field, date,
-        scope.needs_item,
+        needs_item,
     )  # fmt: skip
-    for is_wrong, problem in (
-        (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
-        (
-            options.record_field and options.sketches,
-            "--sketches is for texts: what --record-field names is read as fast",
-        ),
-        (by_date and has_fields and not date, "--keep newest needs a field: newest:FIELD"),
-        (
-            scope.name in ("host", "domain") and kind is Folder,
-            f"--scope {scope.name} needs URLs, and a folder has none",
-        ),
-        (
-            scope.needs_language and options.record_field,
-            f"--scope {scope.name} needs a language, which no record of a page has",
-        ),
-    ):
-        if is_wrong:
-            raise ValueError(problem)
-    return Fields(
+    if any(named) and kind in (Folder, Warc):
+        raise ValueError(f"a {kind.name} has no fields to be named")
+    if options.record_field and options.sketches:
+        raise ValueError("--sketches is for texts: what --record-field names is read as fast")
+    fields = Fields(
         options.html_field or options.record_field or options.text_field or "text",
         is_html=bool(options.html_field),
         key=options.key_field,
-        date="WARC-Date" if by_date and kind is Warc else date,
+        date="WARC-Date" if newest in keep.criteria and kind is Warc else date,
         is_object=bool(options.record_field),
-        with_all=scope.needs_item,
+        with_all=needs_item,
     )
+    with naming("--"):
+        check_together(kind, fields, scope, keep)
+    return fields
 
 
 def _scan(options: argparse.Namespace) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from itertools import islice
 
 from dedup.arrays import Packed
 from dedup.lost_text import Sequences
-from dedup.preference import Copy, Preference, first
+from dedup.preference import CRITERIA, Copy, Preference, first, newest
 from dedup.record import PageRecord
-from dedup.records import RecordError
+from dedup.records import Fields, Folder, Format, RecordError
 from dedup.rule import Rule
 from dedup.scan.read_record import Fate, ReadRecord
 from dedup.scan.reader import RecordReader
 from dedup.scan.record_judge import Outcome, RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches_file import SketchesFile
+from dedup.scopes import Scope
 from dedup.text import to_utf8
 from dedup.units import count_of
 
@@ -151,6 +152,33 @@ def rank_of(preference: Preference, record: ReadRecord) -> bytes:
     except Exception as error:  # of a criterion of somebody else's
         what = f"the preference of {copy.url!r:.200}"
         raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def check_together(
+    kind: type[Format], fields: Fields, scope: Scope | None, keep: Preference
+) -> None:
+    """Raise ValueError, which begins with the name of an option, for what does not go together."""
+    where = scope or Scope.of("crawl")
+    has_no_urls = fields.key == "" and not fields.is_object
+    for is_wrong, problem in (
+        (not keep, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
+        (first in keep.criteria[:-1], "keep: after first, nothing is left to decide"),
+        (
+            newest in keep.criteria and kind is not Folder and not fields.date,
+            "keep newest needs the name of the field with the date",
+        ),
+        (
+            where.needs_language and fields.is_object,
+            f"scope {where.name} needs a language, which no record of a page has",
+        ),
+        (
+            (where.needs_url and has_no_urls)
+            or (where.name in ("host", "domain") and kind is Folder),
+            f"scope {where.name} needs URLs, and nothing that is compared has one",
+        ),
+    ):
+        if is_wrong:
+            raise ValueError(problem)
 
 
 def check_fields(

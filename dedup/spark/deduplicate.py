@@ -1,25 +1,25 @@
 """Rows of a DataFrame -> which of them are kept, and what the others repeat; or their records."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, MapType, StringType, StructType
 
-from dedup.choices import name_of
+from dedup.choices import name_of, naming
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.plugins import MethodChoice, load_extractor, load_preference
-from dedup.preference import CRITERIA, Preference, first, newest
+from dedup.preference import CRITERIA
 from dedup.record_field import MadeWith
 from dedup.records import Fields
 from dedup.records.base import check_column, columns_of
 from dedup.records.parquet import Parquet
 from dedup.rule import Kind, Rule
+from dedup.scan.deciding import check_together
 from dedup.scan.reader import RecordReader
 from dedup.scopes import Scope
 from dedup.spark.components import cut
@@ -162,14 +162,14 @@ def _reader_of(
 
     *contents*: the names of the columns of each kind of content, of which there must be one.
     """
-    with _naming("method"):
+    with naming("method "):
         chosen = method if isinstance(method, Method) else MethodChoice.of(method).method()
     chosen = with_keyed_hashing(chosen, KeyedHashing(secret)) if secret else chosen
-    with _naming("scope"):
+    with naming("scope "):
         where = None if scope is None else Scope.of(scope)
-    with _naming("keep"):
+    with naming("keep "):
         preference = load_preference(CRITERIA, keep)
-    with _naming("extractor"):
+    with naming("extractor "):
         extract: Extractor = load_extractor(extractor)
     named = {kind: name for kind, name in contents.items() if name is not None}
     if len(named) != 1:
@@ -178,7 +178,10 @@ def _reader_of(
     [(kind, content)] = named.items()
     # Records have keys of their own unless another column is named.
     own_key = None if kind == "record" and key == "url" else key or ""
-    _check_together(kind, where, preference, page_timeout, key, date)
+    if not 1 <= page_timeout <= SECONDS_OF_A_DAY:
+        raise ValueError(
+            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}"
+        )
     for what, name in {kind: content, "key": own_key, "date": date, "canonical": canonical}.items():
         if name:
             check_column(name, df.columns, f"{what}: the DataFrame")
@@ -189,6 +192,7 @@ def _reader_of(
         is_object=kind == "record", with_all=where is not None and where.needs_item,
         canonical=canonical,
     )  # fmt: skip
+    check_together(Parquet, fields, where, preference)
     made_with = MadeWith.of(
         chosen,
         {
@@ -202,43 +206,3 @@ def _reader_of(
     )
     columns = columns_of(fields, df.columns, "the DataFrame")
     return RowReader(reader, columns, preference, made_with)
-
-
-def _check_together(
-    kind: str,
-    where: Scope | None,
-    preference: Preference,
-    page_timeout: float,
-    key: str | None,
-    date: str | None,
-) -> None:
-    """Raise ValueError for what does not go together."""
-    checks = (
-        (not preference, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
-        (first in preference.criteria[:-1], "keep: after first, nothing is left to decide"),
-        (newest in preference.criteria and not date, "keep newest needs date, a column"),
-        (
-            kind == "record" and where is not None and where.needs_language,
-            "a scope of languages is for text and html: no record has one",
-        ),
-        (
-            kind != "record" and where is not None and where.needs_url and not key,
-            "a scope of URLs needs key, a column",
-        ),
-        (
-            not 1 <= page_timeout <= SECONDS_OF_A_DAY,
-            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}",
-        ),
-    )
-    for is_wrong, problem in checks:
-        if is_wrong:
-            raise ValueError(problem)
-
-
-@contextmanager
-def _naming(argument: str) -> Iterator[None]:
-    """Name *argument* in messages of errors."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{argument} {error}") from error

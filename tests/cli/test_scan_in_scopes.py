@@ -93,7 +93,7 @@ def test_what_fails_in_a_function_costs_no_record(tmp_path):
         ("lamps.jsonl", ["--scope", "hots"], "got 'hots'; did you mean host?"),
         ("texts.jsonl", ["--scope", "host"], "has a URL for --scope host; --key-field names"),
         ("site", ["--scope", "field:sku"], "a folder has no fields to be named"),
-        ("site", ["--scope", "host"], "--scope host needs URLs, and a folder has none"),
+        ("site", ["--scope", "host"], "--scope host needs URLs, and nothing that is compared"),
         (
             "lamps.jsonl",
             ["--scope", "language", "--record-field", "r"],

@@ -188,9 +188,9 @@ def test_what_makes_no_sense_is_refused(spark):
         ({"text": "n"}, "text: the column 'n' is bigint"),
         ({"text": "text", "key": "id"}, "key: the DataFrame has no columns named 'id'"),
         ({"text": "text", "order_by": ["n", "m"]}, "order_by: the DataFrame has no columns"),
-        ({"text": "text", "keep": "newest"}, "keep newest needs date, a column"),
+        ({"text": "text", "keep": "newest"}, "keep newest needs the name of the field with the da"),
         ({"text": "text", "keep": "first,longest"}, "after first, nothing is left"),
-        ({"text": "text", "scope": "host", "key": None}, "a scope of URLs needs key"),
+        ({"text": "text", "scope": "host", "key": None}, "scope host needs URLs, and nothing"),
         (
             {"text": "text", "method": "simhsh"},
             "method must be an import path or one of simhash, .*did you mean simhash",
