@@ -32,6 +32,13 @@ def near(one, other):
     return (one ^ other).bit_count() <= 1
 
 
+def joined(server):
+    """A store that takes part."""
+    store = SharedStore(MemoryLog(server), {})
+    finished(store.join("test"))
+    return store
+
+
 class Process:
     def __init__(self, fleet):
         self.fleet = fleet
@@ -46,6 +53,10 @@ class Process:
 
     async def travel(self):
         await self.fleet.travel(self)
+
+    async def begin(self):
+        await self.detector.follower.load()
+        await self.store.join("test")
 
     async def crawl(self, key, content, fails):
         fleet = self.fleet
@@ -112,11 +123,11 @@ class Fleet:
 
     async def crawl(self, pages):
         for process in self.processes:
-            loading = asyncio.create_task(process.detector.follower.load())
-            while not loading.done():
+            beginning = asyncio.create_task(process.begin())
+            while not beginning.done():
                 await self._settle()
                 self._let_arrive()
-            await loading
+            await beginning
         self.has_begun = True
         self._tasks = tasks = [
             asyncio.create_task(
@@ -281,7 +292,7 @@ class Refusals:
         self.server = Server()
         self.refuses = False
         self.sizes, self.counts = [], []
-        self.store = SharedStore(MemoryLog(self.server), {})
+        self.store = joined(self.server)
         self.detector = Detector(SimHash(1), store=self.store, count=self.counts.append)
         exchange = self.store._log.exchange
 
@@ -345,7 +356,7 @@ async def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_
 async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
     """Else each page would wait for whoever tries."""
     server, blocked = Server(), asyncio.Event()
-    store = SharedStore(MemoryLog(server), {})
+    store = joined(server)
     detector = Detector(SimHash(), store=store)
     await detector.reserve(page(FAR, "a"))
     server.is_down = True
@@ -363,7 +374,7 @@ async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_r
 
 
 async def test_an_item_is_not_compared_with_its_page_that_was_kept_unchecked():
-    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    detector = Detector(SimHash(), store=joined(Server()))
     of_page = detector.unchecked(page(NEAR, "a")).claim
     detector.follower.commit(of_page)
     verdict, claim, _ = await detector.reserve(page(NEAR, "a"), own=[of_page])

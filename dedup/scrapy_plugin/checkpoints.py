@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -26,7 +27,7 @@ from dedup.units import Count
 logger = get_logger(__name__)
 
 STORE_DOWN = "dedup_store_down"
-"""The finish reason of a crawl whose store is out of reach, if it is to stop then."""
+"""The finish reason of a crawl whose store cannot be written, if it is to stop then."""
 _CONSEQUENCES = {
     "keep": "items are kept meanwhile, and entered when it is back",
     "stop": "the crawl stops, and keeps the items under way",
@@ -66,11 +67,20 @@ class Checkpoints:
         self._loop = create_looping_call(self._tick)
         self._last: Deferred[None] | None = None
 
-    def start(self) -> None:
-        """Begin with the regular checkpoints; raises CloseSpider if a feed loses items by them."""
-        if self._store.is_durable:
-            self._check_feeds()
-            self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
+    async def start(self, spider: str) -> None:
+        """Take part in the store, as a crawl of *spider*, and begin with the regular checkpoints.
+
+        Raises CloseSpider if a feed would lose items by them, or if the store cannot be written.
+        """
+        if not self._store.is_durable:
+            return
+        self._check_feeds()
+        try:
+            await self._store.join(spider)
+        except LedgerError as error:
+            logger.error("The crawl does not start: %s", error)
+            raise CloseSpider(STORE_DOWN) from None
+        self._loop.start(limits.CHECKPOINT_INTERVAL, now=False)
 
     def _check_feeds(self) -> None:
         store, feeds, settings = self._store, self._feeds, self._settings
@@ -127,9 +137,8 @@ class Checkpoints:
         return self._feeds.can_be_flushed or not self._settings.index.waits_for_feeds
 
     def _tick(self) -> None:
-        takes_part = self._store.is_shared and (self._store.has_joined or self._store.is_down)
         is_busy = self._last is not None and not self._last.called
-        if not is_busy and (takes_part or self._has_news):
+        if not is_busy and (self._store.is_shared or self._has_news):
             self._last = deferred_from_coro(self._checkpoint())
 
     async def _checkpoint(self) -> None:
@@ -230,7 +239,9 @@ class Checkpoints:
                 return
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts) -> None:
-        """Have the store note the end of the crawl; tell of a failure."""
+        """Have the store note the end of the crawl, if it takes part; tell of a failure."""
+        if not self._store.has_joined:
+            return
         try:
             if self._store.is_down:
                 raise StoreDownError("it cannot be reached")

@@ -1,6 +1,5 @@
 """Responses and items -> verdicts and claims, whatever happens and however long that takes."""
 
-import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -72,16 +71,12 @@ class Judge:
     canonicals: Canonicals
     summary: Summary
     notices: Notices
-    spider: str
-    """Its name."""
     begin_outage: Callable[[StoreDownError], object]
     """Is told that the store is out of reach."""
     end_early: Callable[[str], object]
     """Ends the crawl, for a reason."""
     _unchanged_in_a_row: int = 0
     _began: float = field(default_factory=time)
-    # Never contended, so that no event loop is needed, unless the store waits.
-    _joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of_page(self, item: Any, response: Response, state: ResponseState) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
@@ -340,8 +335,6 @@ class Judge:
         believes = partial(self.canonicals.believe, record, canonical) if canonical else None
         while True:
             try:
-                if not self.detector.store.has_joined:
-                    await self._join()
                 start = perf_counter()
                 reservation = await self.detector.reserve(
                     record, again=again, own_names=said.names, believes=believes, own=own
@@ -370,22 +363,6 @@ class Judge:
                 else:
                     self.summary.count("claims/unresolved")
                 return Reservation(self.detector.skipped(reason))
-
-    async def _join(self) -> None:
-        """Join the store with the first page: a crawl without items changes nothing there.
-
-        A shared store that is down is joined later, by whoever tells it something.
-        """
-        store = self.detector.store
-        async with self._joining:
-            if store.has_joined or store.is_down:
-                return
-            try:
-                await store.join(self.spider)
-            except StoreDownError:
-                return
-            except LedgerError as error:
-                self.notices.tell_once("The ledger is not written: %s", error)
 
     def _with_preferred(self, verdict: Verdict, page: Copy) -> Verdict:
         """Return the *verdict* on *page*, a duplicate; it says so if its URL is the better one."""

@@ -168,9 +168,8 @@ class Extension:
         self.checkpoints = Checkpoints(
             detector, settings, self.feeds, notices, self._end_early
         )  # fmt: skip
-        spider = str(getattr(crawler.spider, "name", ""))
         self.judge = Judge(
-            settings, self.pages, detector, self.canonicals, summary, notices, spider,
+            settings, self.pages, detector, self.canonicals, summary, notices,
             self.checkpoints.begin_outage, self._end_early,
         )  # fmt: skip
         assert crawler.request_fingerprinter
@@ -220,10 +219,10 @@ class Extension:
         except Exception:
             self.notices.count_error("what <%s> says no more", record.key)
 
-    def spider_opened(self) -> None:
+    async def spider_opened(self, spider: Spider) -> None:
         self._is_open = True
         self.feeds.take_over()
-        self.checkpoints.start()
+        await self.checkpoints.start(str(spider.name))
         self.pool.start()
         engine = self._crawler.engine
         if self.canonicals.are_asked and engine and engine.scheduler is not None:

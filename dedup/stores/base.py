@@ -224,7 +224,7 @@ class Store(ABC):
 
     @abstractmethod
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
-        """Note how the crawl has ended, and the *texts* of some pages."""
+        """Note how the crawl has ended, which has joined, and the *texts* of some pages."""
 
     async def disconnect(self) -> None:  # noqa: B027 # most have nothing to give back
         """Give the connection back, if there is one; what is not published is forgotten."""

@@ -63,7 +63,6 @@ class SharedStore(Store):
         self._job = job
         self._reset = reset
         self._stored_since = time() - max_age * SECONDS_OF_A_DAY if max_age else 0.0
-        self._spider = ""
         self._owner = token_bytes(8)
         self._began_at = 0
         self.is_in_use = False
@@ -88,11 +87,6 @@ class SharedStore(Store):
             check_identity(self.name, found.identity, self._identity, is_resumed=False)
 
     async def join(self, spider: str) -> None:
-        """Take part, as a crawl of *spider*.
-
-        Raises StoreDownError if the log cannot be reached: the first exchange tries again.
-        """
-        self._spider = spider
         who = self._owner, spider, self._job
         with self._noting_outage():
             joined = await self._log.join(*who, self._identity, reset=self._reset)
@@ -105,8 +99,7 @@ class SharedStore(Store):
         self._is_up()
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
-        if self.has_joined:
-            await self._log.leave(self._owner, reason, report, texts)
+        await self._log.leave(self._owner, reason, report, texts)
 
     async def disconnect(self) -> None:
         await self._log.close()
@@ -149,8 +142,7 @@ class SharedStore(Store):
     # The log.
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
-        if not self.has_joined:
-            await self.join(self._spider)
+        assert self.has_joined
         if self._has_to_read:
             raise HistoryChangedError(f"{self.name} was reset")
         with self._noting_outage():

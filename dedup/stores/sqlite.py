@@ -2,7 +2,6 @@
 
 import json
 import os
-import sqlite3
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -61,50 +60,36 @@ class SqliteStore(Store):
             if unfinished := tables.unfinished_crawl(self._writer, job):
                 self.run, self.is_resumed = unfinished[0], True
             self._reset = reset and not self.is_resumed
-            self._reader = enter(closing(self._connect_reader()))
-            stored = self._file.identity(self._reader)
-            check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
-            self._next = 1 + tables.last_page(self._reader)
+            self._reader = enter(closing(self._file.connect()))
+            if not self._reset:
+                stored = self._file.identity(self._reader)
+                check_identity(self.name, stored, self._identity, is_resumed=self.is_resumed)
+            self._next = 1 if self._reset else 1 + tables.last_page(self._reader)
             self._has_earlier = self._next > 1
             self._closing = closing_on_failure.pop_all()
 
-    def _connect_reader(self) -> sqlite3.Connection:
-        """Return a connection to the file; until it is reset, to an empty ledger in memory."""
-        if not self._reset:
-            return self._file.connect()
-        empty = sqlite3.connect(":memory:")
-        self._file.lay_out(empty, self._identity)
-        return empty
-
     async def join(self, spider: str) -> None:
-        """Begin a crawl, or go on with the job's: from here on the file is changed.
-
-        Raises LedgerError if it cannot be written.
-        """
-        with self._file.errors():
-            with self._writer as file:
-                if self._reset:
-                    tables.clear(file)
-                    tables.set_identity(file, self._identity)
-                tables.end_sharing(file)
-                if self._expired:
-                    query = "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?"
-                    file.execute(query, (time.time(), self._expired))
-                if self.is_resumed:
-                    query = "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?"
-                    file.execute(query, (self.run,))
-                else:
-                    self.run = tables.insert_crawl(file, spider, self._job)
+        """Begin a crawl, or go on with the job's: from here on the file is changed."""
+        with self._file.errors(), self._writer as file:
             if self._reset:
-                self._reset = False
-                self._reader = self._closing.enter_context(closing(self._connect_reader()))
+                tables.clear(file)
+                tables.set_identity(file, self._identity)
+            tables.end_sharing(file)
+            if self._expired:
+                query = "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?"
+                file.execute(query, (time.time(), self._expired))
+            if self.is_resumed:
+                query = "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?"
+                file.execute(query, (self.run,))
+            else:
+                self.run = tables.insert_crawl(file, spider, self._job)
+        self._reset = False
         self.has_joined = True
 
     def remember_requests(self) -> None:
         """Have room for leaves and rules over URLs, before any is asked for or noted."""
-        with self._file.errors(), self._writer, self._reader:
-            for file in (self._writer, self._reader):
-                tables.make_request_tables(file)
+        with self._file.errors(), self._writer as file:
+            tables.make_request_tables(file)
 
     def leaf(self, request: bytes) -> Leaf | None:
         """Return the leaf that *request* stands for, as noted last."""
@@ -117,6 +102,8 @@ class SqliteStore(Store):
 
     def url_rules(self) -> list[UrlRule]:
         """Return the rules of earlier crawls."""
+        if self._reset:
+            return []
         query = "SELECT kind, host, name, agreed, spared, tests, broken FROM url_rules"
         return [UrlRule(*row) for row in self._reader.execute(query)]
 
@@ -132,6 +119,8 @@ class SqliteStore(Store):
         return self._next - 1
 
     async def stored(self) -> AsyncGenerator[StoredBatch, None]:
+        if self._reset:
+            return
         with self._file.errors():
             for piece in tables.pages_that_count(self._reader, self._expired):
                 yield piece

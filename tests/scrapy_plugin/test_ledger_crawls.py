@@ -127,9 +127,20 @@ def test_a_reset_that_is_true_stores_everything_again(site):
     assert len(site.crawl(dedup_reset="1").items) == 3
     assert query(site.ledger, "SELECT count(*) FROM crawls") == [(1,)]
     site.crawl(dedup_reset=True, parse=lambda self, response: None)
-    assert remembered(site.ledger) == STORED, "a crawl without items changes nothing"
+    assert remembered(site.ledger) == [], "also in a crawl without items"
     with pytest.raises(ValueError, match="spider argument dedup_reset must be True or False"):
         site.crawl(dedup_reset="perhaps")
+
+
+@pytest.mark.usefixtures("known")
+def test_a_crawl_that_does_not_start_resets_nothing(site, tmp_path):
+    feed = tmp_path / "pages.xml"
+    feed.write_text("<items><item>")
+    feed.with_name("pages.xml.open").touch()  # as a kill leaves it
+    result = site.crawl(dedup_reset=True, FEEDS={str(feed): {"format": "xml"}})
+    assert result.stats["finish_reason"] == "dedup_torn_feed"
+    assert remembered(site.ledger) == STORED
+    assert query(site.ledger, "SELECT count(*) FROM crawls") == [(1,)]
 
 
 def test_other_settings_are_refused_before_anything_is_changed(site, tmp_path):

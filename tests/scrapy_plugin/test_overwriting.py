@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import crawl_site, known_site, urls_in
+from crawls import crawl_site, known_site, query, urls_in
 from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage
 from texts import article, page
 
@@ -25,6 +25,7 @@ def test_a_local_file_with_items_is_not_overwritten(tmp_path: Path):
     [message] = [one for one in refused.messages() if "overwrit" in one]
     assert message.startswith(f"The crawl does not start: it would overwrite {path}, and ")
     assert path.read_bytes() == content
+    assert query(settings["DEDUP_INDEX"], "SELECT count(*) FROM crawls") == [(1,)]
 
 
 @pytest.mark.parametrize("way", [{"DEDUP_REVISITS": "keep"}, {"DEDUP_ACTION": "mark"}, "reset"])

@@ -125,20 +125,27 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url_though_other_cr
     assert last.stats["finish_reason"] == "dedup_unchanged"
 
 
-def test_a_reset_forgets_what_all_have_stored_but_in_a_crawl_without_items(
-    fleet: Fleet, server: RedisServer
-):
+def test_a_reset_forgets_what_all_have_stored(fleet: Fleet, server: RedisServer):
     """And each spider can have its namespace."""
-    fleet.crawl("/none")
-    assert contents_of(server) == {}
     fleet.crawl("/0")
-    before = contents_of(server)
-    assert before
-    assert all(key.startswith(b"{dedup:test}:") for key in before)
-    fleet.crawl("/none", reset=True)
-    assert contents_of(server) == before
     assert fleet.crawl("/0", reset=True).stored == ["/0"]
     assert fleet.crawl("/0b").stored == []
+    contents = contents_of(server)
+    assert contents
+    assert all(key.startswith(b"{dedup:test}:") for key in contents)
+
+
+def test_a_crawl_whose_store_is_full_at_its_start_does_not_start(fleet: Fleet, server: RedisServer):
+    fleet.crawl("/0")
+    before = contents_of(server)
+    with Redis(port=server.port, password=PASSWORD) as client:
+        client.config_set("maxmemory", "1")
+    crawled = fleet.crawl("/1")
+    assert crawled.stats["finish_reason"] == "dedup_store_down"
+    assert "downloader/request_count" not in crawled.stats
+    [told] = crawled.messages()
+    assert told.startswith("The crawl does not start: ")
+    assert contents_of(server) == before
 
 
 OURS = "redis://:{0}@127.0.0.1:{1}/0"
@@ -245,7 +252,7 @@ def test_items_are_kept_while_the_store_is_down_and_entered_when_it_is_back(
     assert fleet.crawl(*(f"/{n}b" for n in range(6))).stored == ["/5b"]
 
 
-def test_a_store_that_is_down_from_the_first_page_on_is_joined_later(
+def test_a_store_that_is_down_from_the_first_page_on_is_told_later(
     fleet: Fleet, server: RedisServer
 ):
     fleet.crawl("/0")
