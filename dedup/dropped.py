@@ -1,12 +1,11 @@
 """The file of dropped items (DEDUP_DUPLICATES): crawls write its lines, commands read them."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from dedup.records import Fields
-from dedup.records.lines import JsonLines
+from dedup.records import Fields, RecordError
+from dedup.records.lines import JsonLines, object_in
 from dedup.rule import Kind
 
 DROPPED = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
@@ -31,9 +30,9 @@ class DroppedItem(NamedTuple):
     record: dict[str, Any] | None = None
 
     @classmethod
-    def of_json(cls, values: Any) -> Self:
+    def of_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the item of a line that a crawl wrote; raises ValueError for anything else."""
-        if not (isinstance(values, Mapping) and isinstance(values.get("item"), dict)):
+        if not isinstance(values.get("item"), dict):
             raise ValueError("it has no dropped item")
         dropped = cls(*(values.get(name) for name in cls._fields))  # type: ignore[arg-type]
         texts = (dropped.url, dropped.method, dropped.dropped, dropped.original or "")
@@ -45,15 +44,8 @@ class DroppedItem(NamedTuple):
         return dropped
 
 
-def read_dropped(path: Path) -> Iterator[DroppedItem | ValueError]:
+def read_dropped(path: Path) -> Iterator[DroppedItem | RecordError]:
     """Yield the items of the lines of a file, in order, or why a line has none. Raises OSError."""
-    for raw in JsonLines([path], Fields()).raw_records():
-        where = f"{raw.source}, item {raw.number}"
-        try:
-            if raw.error is not None:
-                raise ValueError(raw.error)
-            yield DroppedItem.of_json(json.loads(raw.data))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            yield ValueError(f"{where}: not JSON, as of a line that was torn ({error})")
-        except ValueError as error:
-            yield ValueError(f"{where}: {error}")
+    return JsonLines([path], Fields()).read_each(
+        lambda raw: DroppedItem.of_json(object_in(raw.data))
+    )

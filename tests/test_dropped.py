@@ -53,4 +53,4 @@ def test_other_lines_are_named_and_do_not_hide_those_that_follow(tmp_path):
     assert len(found) == len(others) + 1
     for number, line in enumerate(found[:-1], 1):
         assert isinstance(line, ValueError)
-        assert str(line).startswith(f"{tmp_path / 'dropped'}, item {number}: ")
+        assert str(line).startswith(f"{tmp_path / 'dropped'}, record {number}: ")

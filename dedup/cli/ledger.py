@@ -11,7 +11,7 @@ from dedup.cli.ledgers import ledger_file, place_of, texts_of_feed, with_log
 from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Format, format_of
+from dedup.records import Fields, Format, RawRecord, RecordError, format_of
 from dedup.records.lines import JsonLines, without_verdict
 from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import rebuild, reindex
@@ -125,19 +125,16 @@ def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
         with_log(output, lambda log: copy_to_log(file, log, name))
 
 
-def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
-    for raw in feed.raw_records():
-        try:
-            if raw.error is not None:
-                raise ValueError(raw.error)
-            item = feed.parse(raw.data)
-            if isinstance(feed, JsonLines) and without_verdict(raw.data) is not raw.data:
-                raise ValueError("it was dropped, so nothing says that it is stored")
-            if not item.values:
-                raise ValueError(f"it has no field {feed.fields.content!r}")
-            [found] = reader.read([item.values])
-            if isinstance(found, ValueError):
-                raise found
-            yield found
-        except ValueError as error:
-            yield ValueError(f"{raw.source}, record {raw.number}: {error}")
+def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | RecordError]:
+    def read(raw: RawRecord) -> FieldRecord:
+        item = feed.parse(raw.data)
+        if isinstance(feed, JsonLines) and without_verdict(raw.data) is not raw.data:
+            raise ValueError("it was dropped, so nothing says that it is stored")
+        if not item.values:
+            raise ValueError(f"it has no field {feed.fields.content!r}")
+        [found] = reader.read([item.values])
+        if isinstance(found, ValueError):
+            raise found
+        return found
+
+    return feed.read_each(read)

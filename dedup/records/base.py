@@ -3,13 +3,15 @@
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class RecordError(ValueError):
@@ -42,9 +44,9 @@ DEFAULT_CANONICAL = "canonical"
 class RawRecord(NamedTuple):
     """A record as it stands in its file, before it is parsed.
 
-    *source* and *number* (1, 2, ... in each file) say where it is. *size* is its length in bytes or
-    characters. *data* is the argument of `Format.parse`; it counts only if there is no *error*.
-    *line* is what is written back, where that is something else.
+    *source* and *number* (1, 2, ... in each file) say where it is, *place* for messages. *size* is
+    its length in bytes or characters. *data* is the argument of `Format.parse`; it counts only if
+    there is no *error*. *line* is what is written back, where that is something else.
     """
 
     source: str
@@ -53,6 +55,10 @@ class RawRecord(NamedTuple):
     data: Any
     error: str | None = None
     line: bytes = b""
+
+    @property
+    def place(self) -> str:
+        return f"{self.source}, record {self.number}"
 
 
 Piece = tuple[int, Any] | tuple[int, Any, str | None] | tuple[int, Any, str | None, bytes]
@@ -120,6 +126,19 @@ class Format(ABC):
             except RecordError as error:
                 problem = f"{error}; nothing after it is read"
                 yield RawRecord(str(path), number + 1, 0, None, problem)
+
+    def read_each(self, read: Callable[[RawRecord], T]) -> Iterator[T | RecordError]:
+        """Yield what *read* makes of each record, or why it is bad, with its place.
+
+        A record is bad, too, if *read* raises ValueError.
+        """
+        for raw in self.raw_records():
+            try:
+                if raw.error is not None:
+                    raise RecordError(raw.error)
+                yield read(raw)
+            except ValueError as error:
+                yield RecordError(f"{raw.place}: {error}")
 
     def _open_files(self) -> Iterator[tuple[Path, BinaryIO]]:
         self._bytes_before = 0

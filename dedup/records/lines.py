@@ -36,22 +36,28 @@ class JsonLines(LineFormat):
                 yield len(line), line
 
     def parse(self, data: bytes) -> Record:
-        try:
-            value = json.loads(data.decode())
-        except UnicodeDecodeError as error:
-            raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
-        except (ValueError, RecursionError) as error:
-            hint = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
-            # JSON in several lines, as of scrapy crawl -O site.json.
-            if data.strip() == b"{" or data.lstrip().startswith(b"["):
-                hint = "; each line must be an object of its own"
-            raise RecordError(f"not JSON ({error}){hint}") from error
-        if not isinstance(value, dict):
-            raise RecordError(f"must be a JSON object, got {type(value).__name__}")
+        value = object_in(data)
         return record_of(_dropped_item(value) or value, self.fields)
 
     def _line_of(self, raw: RawRecord) -> bytes:
         return without_verdict(raw.data)
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """Return the object that *line* writes in JSON; raises RecordError if it is none."""
+    try:
+        value = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
+    except (ValueError, RecursionError) as error:
+        hint = "" if line.endswith(b"\n") else ", and the line does not end: half-written?"
+        # JSON in several lines, as of scrapy crawl -O site.json.
+        if line.strip() == b"{" or line.lstrip().startswith(b"["):
+            hint = "; each line must be an object of its own"
+        raise RecordError(f"not JSON ({error}){hint}") from error
+    if not isinstance(value, dict):
+        raise RecordError(f"must be a JSON object, got {type(value).__name__}")
+    return value
 
 
 def read_records(path: Path, text_field: str = "text") -> Iterator[tuple[str, Record]]:
@@ -60,15 +66,10 @@ def read_records(path: Path, text_field: str = "text") -> Iterator[tuple[str, Re
     Raises RecordError for a bad one.
     """
     format_ = JsonLines([path], Fields(text_field, with_all=True))
-    for raw in format_.raw_records():
-        where = f"{path}, record {raw.number}"
-        try:
-            if raw.error is not None:
-                raise RecordError(raw.error)
-            record = format_.parse(raw.data)
-        except RecordError as error:
-            raise RecordError(f"{where}: {error}") from error
-        yield where, record
+    for record in format_.read_each(lambda raw: (raw.place, format_.parse(raw.data))):
+        if isinstance(record, RecordError):
+            raise record
+        yield record
 
 
 def _dropped_item(value: dict[str, Any]) -> dict[str, Any] | None:
@@ -82,10 +83,9 @@ def without_verdict(line: bytes) -> bytes:
     if b'"dropped"' not in line:
         return line
     try:
-        value = json.loads(line.decode())
-    except (ValueError, RecursionError):  # what could not be compared is kept as it is
+        item = _dropped_item(object_in(line))
+    except RecordError:  # what could not be compared is kept as it is
         return line
-    item = _dropped_item(value) if isinstance(value, dict) else None
     if item is None:
         return line
     # What is no character is escaped, as in JSON.

@@ -53,8 +53,7 @@ def _placed(read: ReadRecord, raw: RawRecord) -> ReadRecord:
     """Return what was *read* of *raw*: messages say where that is."""
     if read.error is None and read.unread is None:
         return read
-    where = f"{raw.source}, record {raw.number}: "
-    error, unread = (message and where + message for message in (read.error, read.unread))
+    error, unread = (message and f"{raw.place}: {message}" for message in (read.error, read.unread))
     return read._replace(error=error, unread=unread)
 
 

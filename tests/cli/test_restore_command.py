@@ -98,7 +98,7 @@ def test_lines_that_are_no_dropped_items_are_named_and_all_others_restored(
     told = err.splitlines()
     assert told[0].startswith("2 of 2 items restored")
     assert told[1].startswith(
-        f"lines that cannot be restored, as no dropped items: 2; the first: {path}, item 2: not "
+        f"lines that cannot be restored, as no dropped items: 2; the first: {path}, record 2: not "
         "JSON"
     )
 
