@@ -14,6 +14,7 @@ from dedup.methods.base import Method
 from dedup.methods.fingerprints import FingerprintMethod
 from dedup.record import PageRecord
 from dedup.scopes import is_scope_name
+from dedup.text import writable
 
 
 class MadeWith(NamedTuple):
@@ -143,8 +144,3 @@ def _made_with(values: Any) -> MadeWith:
 
 def _describe(made_with: Sequence[Any]) -> str:
     return f"{made_with[0]} ({made_with[1]})"
-
-
-def writable(text: str) -> str:
-    """Return *text* without halves of characters, which neither feeds nor SQLite can keep."""
-    return text.encode("utf-8", "backslashreplace").decode()

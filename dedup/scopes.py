@@ -15,6 +15,7 @@ from uuid import UUID
 
 from dedup.choices import list_in, load, name_of
 from dedup.limits import LONGEST_SCOPE, LONGEST_URL, shorten_url, split_url
+from dedup.text import writable
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -199,8 +200,7 @@ class Scope:
             told = json.dumps(values, ensure_ascii=False, sort_keys=True, default=_as_json)
         except RecursionError as error:
             raise ValueError("a value within too many others cannot be a scope") from error
-        told = told.encode("utf-8", "backslashreplace").decode()
-        return shorten_url(f"{OF_ITEM if self.needs_item else ''}{told}", LONGEST_SCOPE)
+        return shorten_url(f"{OF_ITEM * self.needs_item}{writable(told)}", LONGEST_SCOPE)
 
 
 def is_scope_name(name: str) -> bool:

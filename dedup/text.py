@@ -185,6 +185,11 @@ def from_utf8(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+def writable(text: str) -> str:
+    """Return *text* with halves of characters escaped, which neither feeds nor SQLite can keep."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def without_surrogates(text: str) -> str:
     """Return *text* with surrogate pairs joined and unpaired surrogates replaced by U+FFFD.
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from dedup.evidence import Evidence
 from dedup.preference import Preference
 from dedup.record import PageRecord
-from dedup.record_field import MadeWith, to_field, writable
+from dedup.record_field import MadeWith, to_field
 from dedup.records import RawRecord
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.rule import Rule
@@ -23,6 +23,7 @@ from dedup.scan.read_record import Fate, ReadRecord
 from dedup.scan.reader import RecordReader
 from dedup.scan.record_stream import pool_for, read_raws
 from dedup.spark.judge import Batches, judge, slices
+from dedup.text import writable
 
 READ = "read"
 BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"

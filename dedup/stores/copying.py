@@ -17,6 +17,7 @@ from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, 
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared import SharedStore
+from dedup.text import writable
 
 _ROWS_AT_ONCE = 1_000
 
@@ -60,7 +61,7 @@ async def _write(log: ServerLog, file: sqlite3.Connection) -> None:
     if [row[:5] for row in before] != [row[:5] for row in crawls[: len(before)]]:
         raise HistoryChangedError(f"{log.name} was reset while it was read: try it again")
     for row in crawls:
-        job = row.job and tables.storable(row.job)
+        job = row.job and writable(row.job)
         crawl = tables.insert_crawl(
             file, row.spider, job, run=row.run, position=row.position, started=row.started
         )

@@ -26,6 +26,7 @@ from dedup.stores.entries import Entry
 from dedup.stores.identity import check_identity
 from dedup.stores.ledger_file import LedgerError, LedgerFile, lock_to_share
 from dedup.stores.log import LEASE, Answer, Found, Joined, Log, Request
+from dedup.text import writable
 
 _MAY_COME_BACK = {
     sqlite3.SQLITE_BUSY,
@@ -91,7 +92,7 @@ class SqliteLog(Log):
         self, owner: bytes, spider: str, job: str | None, identity: Mapping[str, Any], reset: bool
     ) -> Joined:
         self._identity = json.loads(json.dumps(identity, default=str))
-        job = job and tables.storable(job)
+        job = job and writable(job)
         with self._transaction() as file:
             now = time()
             resumed = tables.unfinished_crawl(file, job)

@@ -11,6 +11,7 @@ from typing import Any
 from dedup.limits import shorten
 from dedup.record import PageRecord, Stored, StoredBatch
 from dedup.stores.base import Commit, News, Texts
+from dedup.text import writable
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -103,7 +104,7 @@ def insert_crawl(
     row = file.execute(
         "REPLACE INTO crawls (id, run, position, spider, job, started) VALUES (?, ?, ?, ?, ?, ?)",
         (
-            number, run, position, storable(shorten(spider)), job,
+            number, run, position, writable(shorten(spider)), job,
             time() if started is None else started,
         ),
     )  # fmt: skip
@@ -118,7 +119,7 @@ def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
         "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
         (
-            (note.number, note.kind, note.distance, note.at, storable(note.key), crawl)
+            (note.number, note.kind, note.distance, note.at, writable(note.key), crawl)
             for note in news.duplicates.values()
         ),
     )
@@ -143,7 +144,7 @@ def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int
         (
             (
                 number, crawl, record.tokens, record.digest, record.sketch, record.evidence,
-                event.packed_items(record), storable(record.scope), at, at, storable(record.key),
+                event.packed_items(record), writable(record.scope), at, at, writable(record.key),
             )
             for (record, number), event, at in pages
         ),
@@ -169,7 +170,7 @@ def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float)
     """Return the pages of *key* that count and were stored before *crawl*."""
     rows = file.execute(
         f"SELECT id, {RECORD} FROM pages WHERE {_EARLIER} AND url = ?2 AND {_COUNTS}",
-        (crawl, storable(key), expired),
+        (crawl, writable(key), expired),
     )
     return [Stored(number, PageRecord(key, *values)) for number, _, *values in rows]
 
@@ -192,11 +193,6 @@ def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator
         number = pages[-1].number
 
 
-def storable(value: str) -> str:
-    """Return *value* without what SQLite cannot keep: halves of characters."""
-    return value.encode("utf-8", "backslashreplace").decode()
-
-
 def note_end(
     file: sqlite3.Connection,
     crawl: int,
@@ -208,14 +204,14 @@ def note_end(
     text = None if report is None else json.dumps(report, ensure_ascii=True, default=str)
     file.execute(
         "UPDATE crawls SET finished = ?, reason = ?, report = coalesce(?, report) WHERE id = ?",
-        (time() if at is None else at, storable(shorten(reason)), text, crawl),
+        (time() if at is None else at, writable(shorten(reason)), text, crawl),
     )
 
 
 def insert_texts(file: sqlite3.Connection, texts: Texts) -> None:
     """Write *texts* of pages."""
     rows = (
-        (storable(url), title and storable(title), zlib.compress(storable(text).encode()))
+        (writable(url), title and writable(title), zlib.compress(writable(text).encode()))
         for url, title, text in texts
     )
     file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
