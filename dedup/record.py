@@ -167,6 +167,7 @@ class Stored(NamedTuple):
             and isinstance(items, bytes)
         ):
             raise ValueError(f"page {self.number} has a value of a wrong type or length")
+        unpack_items(items)
 
 
 class StoredBatch(NamedTuple):

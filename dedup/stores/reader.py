@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +13,13 @@ from dedup.limits import shorten_url
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
-from dedup.record import PageRecord, Stored, StoredBatch
+from dedup.record import PageRecord, StoredBatch
 from dedup.rule import SHORT, Rule
 from dedup.stores.base import DIFFERENCE, Crawl, DuplicateNote
 from dedup.stores.identity import OTHERS
 from dedup.stores.ledger_file import LedgerError, LedgerFile
 from dedup.stores.memory import MemoryStore
-from dedup.stores.tables import RECORD, pages_that_count, text_of
+from dedup.stores.tables import pages_that_count, stored_pages, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
 
@@ -166,17 +167,15 @@ class LedgerReader:
         return list(self._pages("WHERE url = ?", shorten_url(url)))
 
     def _pages(self, where: str, *arguments: Any) -> Iterator[StoredPage]:
-        query = (
-            f"SELECT {RECORD}, id, crawl, items, stored, seen, ended, id IN "
-            "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
-        )
-        for row in self._rows(f"{query} {where} ORDER BY id", *arguments):
-            record, (number, crawl, items, *others) = PageRecord(*row[:6]), row[6:]
+        is_change = "id IN (SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL)"
+        columns = "crawl", "stored", "seen", "ended", is_change
+        with self._ledger.errors():
+            pages = stored_pages(self._file, f"{where} ORDER BY id", *arguments, columns=columns)
             try:
-                Stored(number, record, items).check()
-            except ValueError as error:
+                for (number, record, items), (crawl, *others) in pages:
+                    yield StoredPage(number, crawl, record, items, *others)
+            except sqlite3.DataError as error:
                 raise self.damage_error(error) from error
-            yield StoredPage(number, crawl, record, items, *others)
 
     def stored(self) -> Iterator[StoredBatch]:
         """Yield what is compared of the pages that count, in pieces, by age."""

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from dedup.record import Claimed, Committed, PageRecord, Released, Stored, unpack_items
@@ -139,31 +140,19 @@ def snapshot(file: sqlite3.Connection) -> Iterator[list[Entry]]:
 
     Raises sqlite3.DatabaseError for a value that cannot be right.
     """
-    pages = file.execute(
-        f"SELECT pages.id, coalesce(run, crawl), stored, items, {tables.RECORD} FROM "
-        "pages LEFT JOIN crawls ON crawls.id = crawl WHERE ended IS NULL ORDER BY pages.id"
-    )
-    while rows := pages.fetchmany(_ROWS_AT_ONCE):
-        yield [entry for row in rows for entry in _entries_of_page(*row)]
+    which = "LEFT JOIN crawls ON crawls.id = crawl WHERE ended IS NULL ORDER BY pages.id"
+    pages = tables.stored_pages(file, which, columns=("coalesce(run, crawl)", "stored"))
+    while some := list(islice(pages, _ROWS_AT_ONCE)):
+        yield [entry for page, others in some for entry in _entries_of_page(page, *others)]
     if rest := claims(file) + entries_from(file, last_position(file)):
         yield rest
 
 
-def _entries_of_page(
-    number: int, run: int, stored: float, items: bytes, *values: Any
-) -> Iterator[Entry]:
-    """Yield what stands for the events of a page: it was stored at once when it was claimed.
-
-    Raises sqlite3.DatabaseError for a value that cannot be right.
-    """
-    record = PageRecord(*values)
-    try:
-        Stored(number, record, items).check()
-        of_items = tuple(unpack_items(items))
-    except ValueError as error:
-        raise sqlite3.DatabaseError(str(error)) from error
+def _entries_of_page(page: Stored, run: int, stored: float) -> Iterator[Entry]:
+    """Yield what stands for the events of a page: it was stored at once when it was claimed."""
+    number, record, items = page
     yield Entry(number, NOBODY, 0, run, stored, Claimed(record, number))
-    yield Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
+    yield Entry(number, NOBODY, 0, run, stored, Committed(number, tuple(unpack_items(items))))
 
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:

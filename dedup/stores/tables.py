@@ -175,22 +175,29 @@ def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float)
     return [Stored(number, PageRecord(key, *values)) for number, _, *values in rows]
 
 
-def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredBatch]:
-    """Yield the pages that count, in pieces, by number.
+def stored_pages(
+    file: sqlite3.Connection, which: str, *arguments: Any, columns: Iterable[str] = ()
+) -> Iterator[tuple[Stored, tuple[Any, ...]]]:
+    """Yield the pages that SQL tells from others, each with the values of some more *columns*.
 
-    Raises sqlite3.DatabaseError for a value that cannot be right.
+    Raises sqlite3.DataError for a value that cannot be right.
     """
-    query = f"SELECT id, items, {RECORD} FROM pages WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?"
-    number = 0
-    while rows := file.execute(query, (expired, number, _ROWS_AT_ONCE)).fetchall():
-        pages = [Stored(number, PageRecord(*record), items) for number, items, *record in rows]
+    selected = ", ".join(("pages.id, items", RECORD, *columns))
+    for row in file.execute(f"SELECT {selected} FROM pages {which}", arguments):
+        page = Stored(row[0], PageRecord(*row[2:8]), row[1])
         try:
-            for page in pages:
-                page.check()
+            page.check()
         except ValueError as error:
-            raise sqlite3.DatabaseError(str(error)) from error
-        yield StoredBatch(pages)
-        number = pages[-1].number
+            raise sqlite3.DataError(str(error)) from error
+        yield page, row[8:]
+
+
+def pages_that_count(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredBatch]:
+    """Yield the pages that count, in pieces, by number; raises as `stored_pages`."""
+    which, last = f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?", 0
+    while found := [page for page, _ in stored_pages(file, which, expired, last, _ROWS_AT_ONCE)]:
+        yield StoredBatch(found)
+        last = found[-1].number
 
 
 def note_end(

@@ -33,7 +33,7 @@ def filled(path, *numbers, **options):
 def load(path):
     """Whatever is wrong is a ValueError, or a LedgerError, which is one."""
     with closing(SqliteStore(path, IDENTITY)) as ledger:
-        finished(Detector(SimHash(), store=ledger).load())
+        finished(Detector(SimHash(), store=ledger).follower.load())
 
 
 def test_news_are_written_wholly_or_not_at_all(path):
@@ -166,6 +166,7 @@ def test_another_identity_is_refused_with_the_differences_and_no_secret(path, th
         "UPDATE pages SET sketch = 'text' WHERE id = 1",
         "UPDATE pages SET tokens = 'many' WHERE id = 1",
         "UPDATE pages SET scope = x'05' WHERE id = 1",
+        "UPDATE pages SET items = x'0200' WHERE id = 1",
         "DROP TABLE pages",
         "DELETE FROM about",
         "UPDATE about SET value = '{' WHERE name = 'identity'",
