@@ -17,16 +17,15 @@ import numpy as np
 from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.plugins import MethodChoice
-from dedup.search import index_for, order_to_compare
+from dedup.search import Pair, index_for, order_to_compare
 from dedup.text import Document
+from dedup.units import ratio
 from dedup.wilson import wilson
 
 YES, NO, SKIP = "yes", "no", "skip"
-LABELS = (YES, NO, SKIP)
+ANSWERS = (YES, NO, SKIP)
 PRECISION = 0.95
 """The expected precision of a threshold that is recommended."""
-Pair = tuple[int, int]
-"""Numbers of two pages, the lower first."""
 # Once there are this many pairs, a threshold that adds more than half as many pairs again finds
 # mostly pairs that are alike by chance.
 _PAGES_PER_PAIR = 20
@@ -162,11 +161,15 @@ def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
     precision, missed = _estimate(within), _estimate(beyond)
     pairs, rest = (sum(pairs for _, pairs, *_ in strata) for strata in (within, beyond))
     recall = Estimate(
-        _share(pairs * precision.mean, rest * missed.mean),
-        _share(pairs * precision.low, rest * missed.high),
-        _share(pairs * precision.high, rest * missed.low),
+        _recall(pairs * precision.mean, rest * missed.mean),
+        _recall(pairs * precision.low, rest * missed.high),
+        _recall(pairs * precision.high, rest * missed.low),
     )
     return Step(*within[-1], pairs * precision.mean, precision, recall)
+
+
+def _recall(found: float, missed: float) -> float:
+    return ratio(found, found + missed)
 
 
 def _estimate(strata: Sequence[_Stratum]) -> Estimate:
@@ -197,10 +200,6 @@ def _estimate(strata: Sequence[_Stratum]) -> Estimate:
     count = smooth * (known - smooth) / variance if variance else math.inf
     low, high = wilson(mean / known, count)
     return Estimate(mean, low * known, high * known + unknown)
-
-
-def _share(part: float, rest: float) -> float:
-    return part / (part + rest) if part + rest else 1.0
 
 
 def recommend(steps: Sequence[Step]) -> Step | None:

@@ -20,12 +20,11 @@ from dedup.records.delimited import table_rows
 from dedup.records.lines import read_records
 from dedup.rule import Rule
 from dedup.scopes import host
-from dedup.search import index_for, order_to_compare
+from dedup.search import Pair, index_for, order_to_compare
 from dedup.text import Document
+from dedup.units import ratio
 
 LABELS = ("dup", "part", "grey", "tmpl")
-Pair = tuple[int, int]
-"""Numbers of two pages, the lower first."""
 Errors = dict[str, list[Pair]]
 """The "false" pairs, which are none, and the "missed" ones."""
 _UNCOUNTED = ("part", "grey")
@@ -216,13 +215,9 @@ def compare(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, An
     scores = {
         "pairs_found": len(found),
         "pairs_to_find": len(targets),
-        "precision": _share(len(right), len(found)),
-        "recall": _share(len(right), len(targets)),
-        "f1": _share(2 * len(right), len(found) + len(targets)),
-        "f1_edited": _share(2 * hits, results + wanted),
+        "precision": ratio(len(right), len(found)),
+        "recall": ratio(len(right), len(targets)),
+        "f1": ratio(2 * len(right), len(found) + len(targets)),
+        "f1_edited": ratio(2 * hits, results + wanted),
     }
     return scores, {"false": sorted(found - targets), "missed": sorted(targets - found)}
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0

@@ -5,7 +5,6 @@ An event is an object of JSON: *what* became of the page in one word, the facts,
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
@@ -17,7 +16,7 @@ from dedup.limits import LONGEST_URL, split_url
 from dedup.record import unpack_items
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
-from dedup.units import Count, count_of
+from dedup.units import Count, iso_time, readable_time
 from dedup.view.view import View
 
 MOST_LISTED = 10
@@ -56,7 +55,7 @@ class LedgerHistory:
         how = "restored" if crawl and crawl.reason == "restored" else "stored"
         words = (
             f"It was {how} {self._in(page.crawl, page.stored)}, as page {page.number}, with "
-            f"{count_of(page.record.tokens, 'word')}"
+            f"{Count(page.record.tokens):word}"
             f"{'; it had changed since it was stored before' * page.is_change}."
         )
         if page.seen > page.stored:
@@ -134,7 +133,7 @@ class LedgerHistory:
             elif ledger.rule.is_short(page.record):
                 tokens = page.record.tokens
                 words = (
-                    f"It has {count_of(tokens, 'word')}: with fewer than {ledger.rule.min_tokens} "
+                    f"It has {Count(tokens):word}: with fewer than {ledger.rule.min_tokens} "
                     "(DEDUP_MIN_TOKENS), a page can only be a duplicate of one with an equal text."
                 )
                 yield {"what": "too short", "tokens": tokens, "words": words}
@@ -180,11 +179,11 @@ class DroppedHistory:
 
 def _event_of_drops(items: Sequence[DroppedItem]) -> Event:
     last, count = items[-1], Count(len(items))
-    at = last.dropped.replace("T", " ").replace("+00:00", " UTC")
     of = "" if last.verdict == Kind.REPEATED else f" of <{last.original}>"
     words = (
-        f"{count:item of it was|items of it were} dropped, last on {at}, as "
-        f"{_noun(last.verdict, last.distance)}{of} ({last.method}). dedup restore has "
+        f"{count:item of it was|items of it were} dropped, last on "
+        f"{readable_time(last.dropped)}, as {_noun(last.verdict, last.distance)}{of} "
+        f"({last.method}). dedup restore has "
         f"{'it' if count == 1 else 'them'} back."
     )
     return {
@@ -206,7 +205,7 @@ def _events_of_copies(
     count = len(listed) + sum(1 for _ in rest)
     if not count:
         return
-    words = f"{count_of(count, noun)} {'was' if count == 1 else 'were'} found to repeat it:"
+    words = f"{Count(count):{noun} was|{noun}s were} found to repeat it:"
     for url, verdict, distance in listed:
         near = f", distance {distance or 0:.4g}" * (verdict == Kind.NEAR)
         words += f"\n  <{url}> ({verdict}{near})"
@@ -221,9 +220,7 @@ def _noun(kind: str, distance: float | None) -> str:
 
 
 def _format_time(seconds: float | None) -> str | None:
-    return (
-        None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    )
+    return None if seconds is None else readable_time(iso_time(seconds))
 
 
 def nearest_urls(url: str, known: Iterable[str]) -> list[str]:

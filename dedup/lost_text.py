@@ -12,7 +12,7 @@ from dedup.arrays import sort_runs
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.methods.shingles import shingle_hashes_of
 from dedup.text import Document
-from dedup.units import count_of
+from dedup.units import Count
 
 _ALL = 2**64
 _WORDS = 3
@@ -109,8 +109,8 @@ class LostText(NamedTuple):
     def __str__(self) -> str:
         if not self.sequences:
             return "no text"
-        sequences = count_of(self.sequences, "three-word sequence")
-        return f"{sequences}, {self.percent} of them nowhere stored"
+        sequences = Count(self.sequences)
+        return f"{sequences:three-word sequence}, {self.percent} of them nowhere stored"
 
     @property
     def percent(self) -> str:

@@ -13,6 +13,9 @@ from dedup.methods.base import Method
 from dedup.methods.fingerprints import FingerprintMethod
 from dedup.text import Document
 
+Pair = tuple[int, int]
+"""Numbers of two pages, the lower first."""
+
 
 def index_for(method: Method) -> Index:
     """Return an empty index over the sketches of *method*, with its threshold."""

@@ -1,5 +1,7 @@
 """Numbers, sizes and times, as people read them."""
 
+from datetime import UTC, datetime
+
 SECONDS_OF_A_DAY = 86_400
 
 
@@ -26,27 +28,37 @@ def format_seconds(seconds: float | None) -> str:
     return f"{_three_digits(seconds / 3600)} h"
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> count_of(1, "group"), count_of(1200, "group")
-    ('1 group', '1,200 groups')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 class Count(int):
     """A number of things, which formats name in the singular or the plural.
 
-    >>> "{0:page was|pages were} kept".format(Count(1)), f"{Count(1200)}"
-    ('1 page was kept', '1,200')
+    >>> f"{Count(1):page}, {Count(1200):page}, {Count(2):page was|pages were}, {Count(1200)}"
+    '1 page, 1,200 pages, 2 pages were, 1,200'
     """
 
     def __format__(self, names: str) -> str:
-        one, separator, many = names.partition("|")
-        if not separator:
+        if not names[:1].isalpha():
             return super().__format__(names or ",")
-        return f"{int(self):,} {one if self == 1 else many}"
+        one, _, many = names.partition("|")
+        return f"{int(self):,} {one if self == 1 else many or f'{one}s'}"
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return *part* of *whole*, from 0 to 1; 1 of nothing."""
+    return part / whole if whole else 1.0
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as ISO 8601 writes it in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def readable_time(iso: str) -> str:
+    """Return what `iso_time` returned, for people.
+
+    >>> readable_time(iso_time(0))
+    '1970-01-01 00:00:00 UTC'
+    """
+    return iso.replace("T", " ").replace("+00:00", " UTC")
 
 
 def _three_digits(number: float) -> str:

@@ -30,7 +30,7 @@ from dedup.records.compressed import COMPRESSIONS
 from dedup.records.lines import JsonLines, read_records
 from dedup.rule import SHORT
 from dedup.text import Document, printable
-from dedup.units import Count, count_of
+from dedup.units import Count
 
 EXAMPLES = """\
 examples:
@@ -174,7 +174,7 @@ def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> Non
     digest = write_lexicon(output, number, counts)
     words = sum(count >= AT_LEAST for count in counts.values())
     name = printable(str(output))
-    print(f"{name}: {count_of(words, 'word')} of {count_of(number, 'document')}, digest {digest}")
+    print(f"{name}: {Count(words):word} of {Count(number):document}, digest {digest}")
     if without_text:
         print(
             f"{Count(without_text):document was skipped, without|documents were skipped, without} "

@@ -18,7 +18,7 @@ from dedup.stores.edit import rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import printable
-from dedup.units import Count, count_of
+from dedup.units import Count
 
 EXAMPLES = """\
 examples:
@@ -84,10 +84,10 @@ def run(options: argparse.Namespace) -> None:
             scope=None if scope is None else scope.name,
             texts=chain.from_iterable(texts_of_feed(path, options) for path in options.texts),
         )
-    print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
+    print(f"{printable(str(options.output))}: {Count(pages):page}")
     if without_text:
         print(
-            f"{count_of(without_text, 'page')} without a text: stored again when met; --texts "
+            f"{Count(without_text):page} without a text: stored again when met; --texts "
             "takes them from feeds"
         )
 
@@ -101,7 +101,7 @@ def _rebuild(options: argparse.Namespace) -> None:
     with _new_file(options, "the new ledger") as target, progress("records"):
         feeds = ((path, _records(feed, reader)) for path, feed in formats)
         pages, passed_over, first = rebuild(target, method, feeds)
-    print(f"{printable(str(options.output))}: {count_of(pages, 'page')}")
+    print(f"{printable(str(options.output))}: {Count(pages):page}")
     if passed_over:
         print(
             f"{Count(passed_over):item is|items are} passed over, to be stored again when met; the "

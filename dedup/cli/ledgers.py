@@ -13,7 +13,7 @@ from dedup.stores.copying import copy_to_ledger
 from dedup.stores.log import ServerLog
 from dedup.stores.reader import LedgerReader
 from dedup.stores.server_url import ServerUrl, open_log, split_options
-from dedup.units import count_of
+from dedup.units import Count
 
 T = TypeVar("T")
 # A wrong name of a field shall not cost hours.
@@ -87,7 +87,7 @@ def texts_of_feed(path: Path, options: argparse.Namespace) -> Iterator[tuple[str
             break
     if number and not has_texts:
         raise ValueError(
-            f"none of the first {count_of(number, 'item')} of {path} has strings in "
+            f"none of the first {Count(number):item} of {path} has strings in "
             f"{options.key_field!r} and {options.text_field!r}; --key-field and --text-field "
             "name other fields"
         )

@@ -2,7 +2,6 @@
 
 import argparse
 from contextlib import closing
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dedup.report.templating import write_html
 from dedup.stores.base import Crawl
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
-from dedup.units import Count, count_of, format_bytes
+from dedup.units import Count, format_bytes, iso_time
 
 EXAMPLES = """\
 examples:
@@ -75,14 +74,10 @@ def _figures_of(crawl: Crawl) -> dict[str, Any]:
     pages = (crawl.report or {}).get("pages", {})
     return {
         "crawl": crawl.id, "run": crawl.run, "spider": crawl.spider, "job": crawl.job,
-        "started": _iso(crawl.started), "reason": crawl.reason,
-        "finished": None if crawl.finished is None else _iso(crawl.finished),
+        "started": iso_time(crawl.started), "reason": crawl.reason,
+        "finished": None if crawl.finished is None else iso_time(crawl.finished),
         "pages": {name: count for name, count in pages.items() if name != "per_second"},
     }  # fmt: skip
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _show(figures: dict[str, Any]) -> None:
@@ -141,7 +136,7 @@ def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
         html = as_html(report, ledger.text, copies, copies_in=ledger.name, crawls=number)
         write_html(options.output, html)
     output, pages = printable(str(options.output)), report.pages.judged
-    print(f"{output}: {count_of(pages, 'page')}, {count_of(report.groups, 'group')}")
+    print(f"{output}: {Count(pages):page}, {Count(report.groups):group}")
 
 
 def _run_of(crawls: list[Crawl], number: int) -> int:

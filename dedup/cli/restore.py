@@ -19,7 +19,7 @@ from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, read_dropped
 from dedup.stores.edit import Restoration, restoring
 from dedup.text import printable
-from dedup.units import count_of
+from dedup.units import Count
 
 EXAMPLES = """\
 examples:
@@ -161,8 +161,8 @@ class _Restore:
     def describe(self) -> Iterator[str]:
         """Yield the lines that say what was done."""
         counts = (f"{self._verdicts[kind]:,} {kind}" for kind in DROPPED if self._verdicts[kind])
-        verdicts = f" ({', '.join(counts)}; {count_of(len(self._groups), 'group')})"
-        total = f"{self._verdicts.total():,} of {count_of(self._items, 'item')} restored"
+        verdicts = f" ({', '.join(counts)}; {Count(len(self._groups)):group})"
+        total = f"{self._verdicts.total():,} of {Count(self._items):item} restored"
         yield total + verdicts * bool(self._groups)
         for what, count in self.noted.items():
             yield f"{what}: {count:,}{self._first[what]}"

@@ -11,10 +11,9 @@ from rich.text import Text
 
 from dedup.atomic_file import replacing
 from dedup.calibration import (
-    LABELS,
+    ANSWERS,
     PRECISION,
     Candidates,
-    Pair,
     Step,
     find_candidates,
     recommend,
@@ -28,11 +27,11 @@ from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
 from dedup.rule import SHORT
-from dedup.search import order_to_compare
+from dedup.search import Pair, order_to_compare
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import Document, printable, without_surrogates
-from dedup.units import Count, count_of
+from dedup.units import Count
 
 _COLUMNS = ("key1", "key2", "label")
 # Spreadsheets cannot hold more in a cell.
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         candidates = find_candidates(choice, keys, documents, advance, method.hashing)
     pairs = {pair: frozenset(keys[number] for number in pair) for pair in candidates.pairs()}
     if not pairs:
-        raise ValueError(f"no two of {count_of(len(pages), 'page')} are near: nothing to judge")
+        raise ValueError(f"no two of {Count(len(pages)):page} are near: nothing to judge")
     if options.sample:
         sample = [[keys[number] for number in pair] for pair in candidates.sample(options.sample)]
         _write_pairs(options.output, sample, pages, answers)
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         })  # fmt: skip
         return
     show(
-        f"{count_of(len(pages), 'page')} with different texts; pairs to judge from: "
+        f"{Count(len(pages)):page} with different texts; pairs to judge from: "
         f"{len(pairs):,}, up to distance {candidates.method.max_distance:.4g}"
     )
     _show(candidates, choice, results)
@@ -154,7 +153,7 @@ def _write_pairs(
     with replacing(path) as file:
         file.write(table.getvalue().encode())
     print(
-        f"{printable(str(path))}: {count_of(len(sample), 'pair')}; fill in the column label (yes, "
+        f"{printable(str(path))}: {Count(len(sample)):pair}; fill in the column label (yes, "
         "no or skip), and give the file to --answers"
     )
 
@@ -163,9 +162,9 @@ def _read_answers(path: Path) -> Answers:
     answers = {}
     for where, (one, other, label) in table_rows(path, *_COLUMNS):
         label = label.strip().lower()
-        if label and label not in LABELS:
+        if label and label not in ANSWERS:
             raise ValueError(
-                f"{where}: label must be one of {', '.join(LABELS)}, or empty, got {label!r:.80}"
+                f"{where}: label must be one of {', '.join(ANSWERS)}, or empty, got {label!r:.80}"
             )
         if label:
             answers[frozenset((one, other))] = label

@@ -1,7 +1,6 @@
 """The report of what a ledger holds."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from heapq import merge
 from typing import Any
 
@@ -17,6 +16,7 @@ from dedup.stores import finished
 from dedup.stores.base import Crawl
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage, StoreOfReader
+from dedup.units import iso_time
 
 
 def report_of_ledger(ledger: LedgerReader, run: int | None = None) -> tuple[Report, PageEvents]:
@@ -71,7 +71,7 @@ def _report_of_pages(
         view = follower.view
     report = summary.finish(view, store, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     known = Report.of({
-        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "started": iso_time(started),
         "seconds": round(ended - started, 3),
         # A ledger knows neither what was saved nor how fast a crawl was.
         "saved": None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from dedup.report.report import Report
 from dedup.text import Lines, printable, readable_url
-from dedup.units import count_of
+from dedup.units import Count
 
 _WIDTH = 100
 _GROUPS = 5
@@ -69,7 +69,7 @@ def _problem_rows(report: Report) -> Rows:
     if report.texts_lost:
         yield "texts not kept", f"{report.texts_lost:,}: their differences are missing"
     if report.ledger and (missing := report.ledger.pages_not_written):
-        yield "ledger", f"{printable(report.ledger.path)}, without {count_of(missing, 'page')}"
+        yield "ledger", f"{printable(report.ledger.path)}, without {Count(missing):page}"
     if report.store:
         counts = {**report.store, "claims_lost": report.claims.get("lost", 0)}
         yield "shared store", _reasons({name: count for name, count in counts.items() if count})

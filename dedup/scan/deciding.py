@@ -19,7 +19,7 @@ from dedup.scan.record_stream import all_records
 from dedup.scan.sketches_file import SketchesFile
 from dedup.scopes import Scope
 from dedup.text import to_utf8
-from dedup.units import count_of
+from dedup.units import Count
 
 _JUDGED_AT_ONCE = 256
 _RULE = Rule()
@@ -206,4 +206,4 @@ def check_fields(
         ("date", fields.date, f"the field {fields.date!r}; --keep newest:FIELD names another"),
     ):
         if is_needed and kind not in seen:
-            raise RecordError(f"none of the first {count_of(records, 'record')} has {what}")
+            raise RecordError(f"none of the first {Count(records):record} has {what}")

@@ -2,8 +2,8 @@
 
 import json
 import os
-from datetime import UTC, datetime
 from pathlib import Path
+from time import time
 from typing import Any
 
 from scrapy.utils.serialize import ScrapyJSONEncoder
@@ -11,6 +11,7 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from dedup.dropped import DroppedItem
 from dedup.limits import shorten_url
 from dedup.rule import Verdict
+from dedup.units import iso_time
 
 _ENCODER = ScrapyJSONEncoder()
 
@@ -38,7 +39,7 @@ class DroppedFile:
             verdict.original,
             verdict.distance,
             verdict.method,
-            datetime.now(UTC).isoformat(timespec="seconds"),
+            iso_time(time()),
             item,
             record,
         )

@@ -14,7 +14,7 @@ from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore
 from dedup.stores.server_url import open_log
 from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite_log import SqliteLog
-from dedup.units import count_of
+from dedup.units import Count
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -106,4 +106,4 @@ async def read_store(detector: Detector, crawler: "Crawler") -> None:
         # Scrapy logs a traceback; without those of the client of a server.
         raise problem.with_traceback(None) from None
     if len(detector):
-        logger.info("%s knows %s of earlier crawls", store.name, count_of(len(detector), "page"))
+        logger.info("%s knows %s of earlier crawls", store.name, f"{Count(len(detector)):page}")
