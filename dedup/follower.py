@@ -12,7 +12,6 @@ from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view.view import View
 
-_NO_NEWS = News()
 _MOST = 1000
 """How many claims that the log does not have are made at a time: a long outage leaves many."""
 
@@ -78,7 +77,7 @@ class Follower:
         may be later, HistoryChangedError if the view is another one now.
         """
         if not self.store.is_shared:
-            [event] = await self.store.exchange([claimed], _NO_NEWS)
+            [event] = await self.store.exchange([claimed], None)
             assert isinstance(event, Claimed)
             return self.view.claim(event)
         self._check_is_up()  # else it would wait for those who try to reach it
@@ -104,7 +103,7 @@ class Follower:
                 async with self._lock:
                     wanted, self._wanted = self._wanted, []
                     self._check_is_up()
-                    claims = await self._exchange(_NO_NEWS, [claimed for claimed, _ in wanted])
+                    claims = await self._exchange(None, [claimed for claimed, _ in wanted])
                 for claim, (_, made) in zip(claims, wanted, strict=True):
                     if made.done():  # nobody waits for it any more
                         self.release(claim)
@@ -119,15 +118,15 @@ class Follower:
         if self.store.is_down:
             raise StoreDownError(f"{self.store.name} cannot be reached")
 
-    async def exchange(self, news: News) -> None:
-        """Publish *news* of the store, and take over what others have done; raises as `claim`.
+    async def exchange(self, news: News | None = None) -> None:
+        """Publish *news* of the store, if any, and learn what others have done; raises as `claim`.
 
         And make some of the claims that the log does not have.
         """
         async with self._lock:
             await self._exchange(news, ())
 
-    async def _exchange(self, news: News, wanted: Sequence[Claimed]) -> list[Claim]:
+    async def _exchange(self, news: News | None, wanted: Sequence[Claimed]) -> list[Claim]:
         """Publish *news*, make late claims and then those *wanted*; return the latter ones."""
         self._late = self.late_claims
         again = self._late[:_MOST]

@@ -7,7 +7,7 @@ from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.record import Claimed, Committed, PageRecord, Stored, StoredBatch, pack_items
 from dedup.record_field import MadeWith, to_field
-from dedup.stores import News, SqliteStore, finished
+from dedup.stores import SqliteStore, finished
 
 
 def record(number, url=None, scope="", tokens=100):
@@ -46,7 +46,7 @@ def joined(path, identity, **options):
 
 
 def claim(store, page):
-    [claimed] = finished(store.exchange([Claimed(page)], News()))
+    [claimed] = finished(store.exchange([Claimed(page)], None))
     return claimed
 
 

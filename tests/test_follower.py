@@ -17,7 +17,6 @@ from dedup.stores import (
     HistoryChangedError,
     LedgerError,
     MemoryStore,
-    News,
     StoreDownError,
     finished,
 )
@@ -361,9 +360,9 @@ async def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_r
     await detector.reserve(page(FAR, "a"))
     server.is_down = True
     with pytest.raises(StoreDownError):
-        await detector.follower.exchange(News())
+        await detector.follower.exchange()
     store._log._travel = blocked.wait
-    trying = asyncio.ensure_future(detector.follower.exchange(News()))
+    trying = asyncio.ensure_future(detector.follower.exchange())
     await asyncio.sleep(0)
     with pytest.raises(StoreDownError):
         await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)

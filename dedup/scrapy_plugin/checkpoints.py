@@ -154,7 +154,7 @@ class Checkpoints:
         is_written = has_news and await self._write()
         if store.is_shared and not is_written and not (has_news and store.is_down):
             # This keeps the lease, and tells what others did.
-            await self._has_succeeded(self._exchange(News()))
+            await self._has_succeeded(self._exchange())
         if store.is_shared and not store.is_down:
             await self._has_succeeded(self._detector.follower.expire())
 
@@ -173,7 +173,7 @@ class Checkpoints:
             else:
                 await self._in_thread(self._store.exchange([], news))
 
-    async def _exchange(self, news: News) -> None:
+    async def _exchange(self, news: News | None = None) -> None:
         try:
             await self._detector.follower.exchange(news)
         except Exception:

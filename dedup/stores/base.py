@@ -179,8 +179,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
-        """Publish *news*, and append *claims*: all of it or nothing.
+    async def exchange(self, claims: Sequence[Claimed], news: News | None) -> Sequence[Event]:
+        """Publish *news*, if there are any, and append *claims*: all of it or nothing.
 
         Returns the events that the view does not know, in their order: what other processes have
         appended since the last exchange, then *claims*, with their numbers. The first one has the

@@ -131,7 +131,7 @@ async def _tell(store: SharedStore, log: ServerLog, reader: LedgerReader) -> int
         return new[bisect_left(old, number)]
 
     for pages in _batches(reader.pages()):
-        events = await store.exchange([Claimed(page.record) for page in pages], News())
+        events = await store.exchange([Claimed(page.record) for page in pages], None)
         if len(await log.crawls()) > 1:
             # Who joins now would take what is moved for what its own run has stored.
             raise _in_use_error(log)

@@ -22,7 +22,7 @@ class MemoryStore(Store):
     async def join(self, spider: str) -> None:
         self.has_joined = True
 
-    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
+    async def exchange(self, claims: Sequence[Claimed], news: News | None) -> Sequence[Claimed]:
         return [
             claim._replace(number=self._keys.append(to_utf8(claim.record.key))) for claim in claims
         ]

@@ -141,13 +141,13 @@ class SharedStore(Store):
 
     # The log.
 
-    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
+    async def exchange(self, claims: Sequence[Claimed], news: News | None) -> Sequence[Event]:
         assert self.has_joined
         if self._has_to_read:
             raise HistoryChangedError(f"{self.name} was reset")
         with self._noting_outage():
             try:
-                events = await self._exchange(claims, news)
+                events = await self._exchange(claims, news or News())
             except (StoreDownError, HistoryChangedError):
                 raise
             except Exception as error:  # refused, for whatever reason: all of it waits

@@ -128,7 +128,7 @@ class SqliteStore(Store):
     def damage_error(self, error: Exception) -> LedgerError:
         return self._file.damage_error(error)
 
-    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
+    async def exchange(self, claims: Sequence[Claimed], news: News | None) -> Sequence[Claimed]:
         if news:
             self._file.check_place()
             with self._writer as file:

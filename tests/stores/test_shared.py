@@ -15,7 +15,7 @@ from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
+from dedup.stores import HistoryChangedError, LedgerError, StoreDownError
 from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
 
@@ -42,7 +42,7 @@ class Process:
     async def read_anew(self):
         """Notice that the history has changed, and begin to read it: the gate is closed then."""
         self.last_travel = self.travels + 3  # an exchange goes there and back
-        reading = asyncio.create_task(self.detector.follower.exchange(News()))
+        reading = asyncio.create_task(self.detector.follower.exchange())
         await until_it_waits(reading)
         return reading
 
@@ -61,7 +61,7 @@ class Process:
 
     async def follow(self):
         with suppress(HistoryChangedError):
-            await self.detector.follower.exchange(News())
+            await self.detector.follower.exchange()
 
 
 async def until_it_waits(task):
@@ -293,7 +293,7 @@ async def test_nobody_asks_for_a_url_while_the_store_is_down(server):
     one = await begun(server)
     server.is_down = True
     with pytest.raises(StoreDownError):
-        await one.detector.follower.exchange(News())
+        await one.detector.follower.exchange()
     before = one.travels
     assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
     assert one.travels == before
@@ -501,5 +501,5 @@ async def test_what_was_stored_after_joining_is_not_earlier_though_all_is_read_a
     await two.follow()
     server.shrink(4)
     with pytest.raises(HistoryChangedError):
-        await two.detector.follower.exchange(News())
+        await two.detector.follower.exchange()
     assert await kinds(two, (NEARER, "a"), (FAR + 1, "b")) == [Kind.CHANGED, Kind.REPEATED]

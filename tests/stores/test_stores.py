@@ -74,7 +74,7 @@ def durable(opened, store):
 
 
 def exchange(store, claims=(), news=None):
-    return finished(store.exchange(claims, news or News()))
+    return finished(store.exchange(claims, news))
 
 
 def test_a_store_takes_part_from_its_joining_on(opened):
