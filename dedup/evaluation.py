@@ -158,7 +158,7 @@ def evaluate(
     if demands:
         copies = _without_objections(copies, collection, method, demands)
     pairs = {(min(pair), max(pair)) for pair in copies}
-    scores, errors = compare(pairs, collection)
+    scores, errors = score(pairs, collection)
     figures = {
         "collection": collection.name,
         "method": method.name,
@@ -199,7 +199,7 @@ def _without_objections(
     return {pair for pair in copies if not is_kept(*pair)}
 
 
-def compare(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any], Errors]:
+def score(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any], Errors]:
     """Return precision, recall, F1 and F1 of edited pairs, and what is wrong with *pairs*.
 
     Without pairs found, precision is 1; without pairs to find, recall is 1.

@@ -141,8 +141,7 @@ def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> list[Side]:
         items: tuple[bytes, ...] = (b"",)
         for page in ledger.versions(url):
             if page.ended is None:
-                seen = page.record.evidence
-                evidence = None if seen is None else Evidence.from_bytes(seen)
+                evidence = page.record.witness.evidence
                 items = tuple(unpack_items(page.items)) or (b"",)
         sides.append(Side(url, Extraction(text, title, evidence=evidence), items=items))
     return sides

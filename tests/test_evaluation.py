@@ -10,7 +10,7 @@ from labelled import WORDS, write
 from texts import ENGLISH
 
 from dedup import evaluation
-from dedup.evaluation import Collection, compare, evaluate
+from dedup.evaluation import Collection, evaluate, score
 from dedup.evidence import NORMAL, Evidence
 from dedup.methods import METHODS, SimHash
 from dedup.methods.containment import Containment
@@ -102,7 +102,7 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
               ("a", "other", "tmpl"), ("edited", "other", "dup")]  # fmt: skip
     collection = read_collection(write(tmp_path / "all", labels=labels))
     found = {(0, 1), (0, 2), (1, 2), (0, 3), (1, 3)}
-    scores, errors = compare(found, collection)
+    scores, errors = score(found, collection)
     # Right: (0, 1). False: (0, 3), which is labelled tmpl, and (1, 3), which is not labelled.
     assert errors == {"false": [(0, 3), (1, 3)], "missed": [(2, 3)]}
     assert scores == {
@@ -117,10 +117,10 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
 
 def test_of_nothing_there_is_no_precision_and_nothing_to_find_is_found(tmp_path):
     without = read_collection(write(tmp_path / "without", labels=[]))
-    scores = compare(set(), without)[0]
+    scores = score(set(), without)[0]
     assert [scores[name] for name in ("precision", "recall", "f1", "f1_edited")] == [1, 1, 1, 1]
     collection = read_collection(write(tmp_path / "with"))
-    scores = compare(set(), collection)[0]
+    scores = score(set(), collection)[0]
     assert [scores[name] for name in ("precision", "recall", "f1", "f1_edited")] == [1, 0, 0, 0]
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from dedup.cli.ledgers import ledger_file, place_of, texts_of_feed, with_log
 from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
-from dedup.cli.terminal import progress
+from dedup.cli.terminal import progress, show_line
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, RecordError, format_of
 from dedup.records.lines import JsonLines, without_verdict
@@ -17,7 +17,6 @@ from dedup.stores.copying import check_target, copy_to_log
 from dedup.stores.edit import rebuild, reindex
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
-from dedup.text import printable
 from dedup.units import Count
 
 EXAMPLES = """\
@@ -84,9 +83,9 @@ def run(options: argparse.Namespace) -> None:
             scope=None if scope is None else scope.name,
             texts=chain.from_iterable(texts_of_feed(path, options) for path in options.texts),
         )
-    print(f"{printable(str(options.output))}: {Count(pages):page}")
+    show_line(f"{options.output}: {Count(pages):page}")
     if without_text:
-        print(
+        show_line(
             f"{Count(without_text):page} without a text: stored again when met; --texts "
             "takes them from feeds"
         )
@@ -101,11 +100,11 @@ def _rebuild(options: argparse.Namespace) -> None:
     with _new_file(options, "the new ledger") as target, progress("records"):
         feeds = ((path, _records(feed, reader)) for path, feed in formats)
         pages, passed_over, first = rebuild(target, method, feeds)
-    print(f"{printable(str(options.output))}: {Count(pages):page}")
+    show_line(f"{options.output}: {Count(pages):page}")
     if passed_over:
-        print(
+        show_line(
             f"{Count(passed_over):item is|items are} passed over, to be stored again when met; the "
-            f"first: {printable(first)}"
+            f"first: {first}"
         )
 
 

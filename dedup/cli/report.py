@@ -14,7 +14,6 @@ from dedup.report.of_ledger import report_of_ledger
 from dedup.report.templating import write_html
 from dedup.stores.base import Crawl
 from dedup.stores.reader import LedgerReader
-from dedup.text import printable
 from dedup.units import Count, format_bytes, iso_time
 
 EXAMPLES = """\
@@ -135,8 +134,8 @@ def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
         number = len({crawl.run for crawl in crawls}) if run is None else None
         html = as_html(report, ledger.text, copies, copies_in=ledger.name, crawls=number)
         write_html(options.output, html)
-    output, pages = printable(str(options.output)), report.pages.judged
-    print(f"{output}: {Count(pages):page}, {Count(report.groups):group}")
+    pages, groups = Count(report.pages.judged), Count(report.groups)
+    show_line(f"{options.output}: {pages:page}, {groups:group}")
 
 
 def _run_of(crawls: list[Crawl], number: int) -> int:

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from dedup.cli.ledgers import path_of
 from dedup.dropped import DROPPED, DroppedItem, read_dropped
+from dedup.records.lines import json_line
 from dedup.stores.edit import Restoration, restoring
 from dedup.text import printable
 from dedup.units import Count
@@ -71,9 +72,7 @@ def run(options: argparse.Namespace) -> int:
         if _ends_torn(output):
             output.write(b"\n")
         for dropped in restore.choose():
-            # Halves of characters stay as they stood in the file: escaped.
-            line = json.dumps(dropped.item, ensure_ascii=False)
-            output.write(line.encode("utf-8", "backslashreplace") + b"\n")
+            output.write(json_line(dropped.item) + b"\n")
         output.flush()
     for line in restore.describe():
         print(printable(line, None), file=sys.stderr)

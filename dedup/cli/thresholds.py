@@ -20,7 +20,7 @@ from dedup.calibration import (
 )
 from dedup.cli.ledgers import open_ledger, texts_of_feed
 from dedup.cli.options import choices_of, methods_of
-from dedup.cli.terminal import color, print_json, progress, show, show_table
+from dedup.cli.terminal import color, print_json, progress, show, show_line, show_table
 from dedup.diff import word_diff
 from dedup.lost_text import LostText, lost_with, sequences_of
 from dedup.methods.base import Method
@@ -30,7 +30,7 @@ from dedup.rule import SHORT
 from dedup.search import Pair, order_to_compare
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
-from dedup.text import Document, printable, without_surrogates
+from dedup.text import Document, without_surrogates
 from dedup.units import Count
 
 _COLUMNS = ("key1", "key2", "label")
@@ -152,8 +152,8 @@ def _write_pairs(
         rows.writerow([*keys, answers.get(frozenset(keys), ""), *cells])
     with replacing(path) as file:
         file.write(table.getvalue().encode())
-    print(
-        f"{printable(str(path))}: {Count(len(sample)):pair}; fill in the column label (yes, "
+    show_line(
+        f"{path}: {Count(len(sample)):pair}; fill in the column label (yes, "
         "no or skip), and give the file to --answers"
     )
 

@@ -12,11 +12,7 @@ from dedup.records.parquet import Parquet
 from dedup.records.warc import Warc
 
 FORMATS: dict[str, type[Format]] = {
-    "jsonl": JsonLines,
-    "csv": Delimited,
-    "parquet": Parquet,
-    "warc": Warc,
-    "folder": Folder,
+    kind.name: kind for kind in (JsonLines, Delimited, Parquet, Warc, Folder)
 }
 
 __all__ = [

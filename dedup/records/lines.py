@@ -5,12 +5,13 @@ In a file of dropped items (DEDUP_DUPLICATES), the item of a line is the record.
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dedup.records.base import Fields, Piece, RawRecord, Record, RecordError, record_of
 from dedup.records.compressed import LineFormat
+from dedup.text import writable
 
 # Protects memory from files without line ends and from decompression bombs. A parsed line of short
 # numbers takes some 40 times its length.
@@ -88,8 +89,12 @@ def without_verdict(line: bytes) -> bytes:
         return line
     if item is None:
         return line
-    # What is no character is escaped, as in JSON.
-    return json.dumps(item, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return json_line(item)
+
+
+def json_line(value: Mapping[str, Any]) -> bytes:
+    """Return the line that writes *value*, without its end; halves of characters are escaped."""
+    return writable(json.dumps(value, ensure_ascii=False)).encode()
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:

@@ -1,6 +1,5 @@
 """The judge of the records of a scan, and what it found."""
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from dedup.lost_text import LostText, LostTextSample, Sequences
 from dedup.methods.base import Method
 from dedup.methods.digests import Exact
 from dedup.record import Claimed, PageRecord
+from dedup.records.lines import json_line
 from dedup.rule import Kind, Rule
 from dedup.scan.read_record import Fate
 from dedup.search import BatchIndex
@@ -213,7 +213,7 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> None:
             for place in sorted(members[original], key=outcome.duplicates.__getitem__)
         ]
         line = {**_name(outcome, original), "duplicates": duplicates}
-        file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+        file.write(json_line(line) + b"\n")
 
 
 def _name(outcome: Outcome, number: int) -> dict[str, object]:
