@@ -18,6 +18,8 @@ from typing import Any
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 
+from dedup.scrapy_plugin.notices import Notices
+
 _BLOCK = 1 << 20
 _LARGEST_FIELD = 1 << 28
 # They write nothing of an item that they cannot export.
@@ -44,13 +46,14 @@ class TornFeedError(Exception):
 class Feed:
     """A slot of Scrapy's feed exporter: a feed, or one batch of it.
 
-    For each item `begin`, and `fail` if it could not be exported. At last, `end`.
+    For each item `open_for_item`, and `fail` if it could not be exported. At last, `end`.
     """
 
-    def __init__(self, slot: FeedSlot, counts: tuple[int, int]) -> None:
+    def __init__(self, slot: FeedSlot, counts: tuple[int, int], notices: Notices) -> None:
         """Create it before the slot takes an item, at given *counts* of stored and failed feeds."""
         self.slot = slot
         self.counts = counts
+        self._notices = notices
         self.is_stored: bool | None = None
         """Whether all of its items are; ``None`` until it is closed."""
         self.when_closed: list[Callable[[], object]] = []
@@ -98,21 +101,30 @@ class Feed:
                 f"another one for this crawl; if you know that it is whole, remove {self._mark}"
             )
 
-    def mark(self) -> None:
-        """Have the next crawl know if this one does not end; raises OSError."""
-        if self._mark and not self._is_marked:
-            self._mark.parent.mkdir(parents=True, exist_ok=True)
-            self._mark.touch()
-            self._is_marked = True
-
     def flush(self) -> None:
         file: Any = self.slot.file
         # Before half an item, all was flushed.
         if file and not file.closed and self.can_be_flushed and not self.is_spoilt:
             file.flush()
 
-    def begin(self) -> None:
-        """Open the file if need be, so that the next item can be read, and note how it is."""
+    def open_for_item(self, *, refuses_torn: bool = False) -> None:
+        """Open the file if need be, so that the next item can be read, and note how it is.
+
+        The next crawl will know if this one does not end. Raises OSError; TornFeedError if this
+        crawl has torn the file or, where it *refuses_torn* files, one before.
+        """
+        if refuses_torn or (self.is_spoilt and self.can_be_flushed):
+            self.check()
+        if self._mark and not self._is_marked:
+            try:
+                self._mark.parent.mkdir(parents=True, exist_ok=True)
+                self._mark.touch()
+                self._is_marked = True
+            except OSError as error:
+                self._notices.tell_once(
+                    "If this crawl is killed, the next one will not know that %s may be torn: %s",
+                    self.slot.uri, error,
+                )  # fmt: skip
         self._items = self.slot.itemcount
         self.slot.start_exporting()
         self.flush()

@@ -86,7 +86,7 @@ class Feeds:
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
         if slot not in self._feeds:
-            self._feeds[slot] = Feed(slot, self._count_stored())
+            self._feeds[slot] = Feed(slot, self._count_stored(), self._notices)
         return self._feeds[slot]
 
     # Whether the crawl may begin.
@@ -192,25 +192,15 @@ class Feeds:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(slot for slot in self._slots if slot.uri_template == uri))
-        is_torn_now = feed.is_spoilt and feed.can_be_flushed
-        if is_torn_now or (self._refuses_torn and feed.slot.file is None):
-            try:
-                feed.check()
-            except TornFeedError as error:  # a later batch, or an item before had no room
-                if not self._is_ending:
-                    self._is_ending = True
-                    logger.error("%s", error)
-                    self._end_early(TORN_FEED)
-                raise
-        try:
-            feed.mark()
-        except OSError as error:
-            self._notices.tell_once(
-                "If this crawl is killed, the next one will not know that %s may be torn: %s",
-                feed.slot.uri, error,
-            )  # fmt: skip
         accepted.append(feed)
-        feed.begin()
+        try:
+            feed.open_for_item(refuses_torn=self._refuses_torn)
+        except TornFeedError as error:  # a later batch, or an item before had no room
+            if not self._is_ending:
+                self._is_ending = True
+                logger.error("%s", error)
+                self._end_early(TORN_FEED)
+            raise
 
     # The ends of feeds.
 

@@ -17,6 +17,7 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.utils.test import get_crawler
 
 from dedup.scrapy_plugin.feed import Feed
+from dedup.scrapy_plugin.notices import Notices
 
 TEXTS = ("plain", 'with "quotes", a comma\nand a line', "", "两个字 and é\r\n🐐", "back\\slash\\")
 ITEMS = [{"url": f"http://a/{n}", "text": text} for n, text in enumerate(TEXTS)]
@@ -46,9 +47,9 @@ def append(path: Path, *items: Any, is_torn: bool = True, **options: Any) -> lis
     if is_torn:
         mark.touch()
     slot = slot_of(path, **options)
-    feed = Feed(slot, (0, 0))
+    feed = Feed(slot, (0, 0), Notices(print))
     for item in items:
-        feed.begin()
+        feed.open_for_item()
         slot.exporter.export_item(item)
         slot.itemcount += 1
         feed.flush()
@@ -208,9 +209,11 @@ def test_a_file_that_may_be_appended_to_only_is_ended(append_only: Callable[[byt
 
 
 def test_who_waits_for_a_feed_is_told_though_its_mark_cannot_be_removed(tmp_path: Path):
-    feed, told = Feed(slot_of(tmp_path / "feed", "csv"), (0, 0)), []
+    feed, told = Feed(slot_of(tmp_path / "feed", "csv"), (0, 0), Notices(print)), []
     feed.when_closed.append(lambda: told.append(feed.is_stored))
-    feed.mark()
+    feed.open_for_item()
+    feed.slot.finish_exporting()
+    feed.slot.file.close()
     mark = tmp_path / "feed.open"
     mark.unlink()
     mark.mkdir()

@@ -209,6 +209,8 @@ def test_an_item_that_cannot_be_written_ends_the_crawl_only_if_half_of_it_was(
     reason = "dedup_torn_feed" if is_torn else "finished"
     assert result.stats["finish_reason"] == reason
     assert run(MANY, ledger, feed, **options).stats["finish_reason"] == reason
+    without_ledger = run(MANY, "", feed.with_name("other"), **options)
+    assert without_ledger.stats["finish_reason"] == reason
 
 
 @pytest.mark.slow
