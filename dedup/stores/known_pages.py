@@ -76,12 +76,10 @@ class KnownPages:
         hashed = xxhash.xxh3_64_intdigest(to_utf8(key))
         _, places = self._places.find(np.array([hashed], np.uint64))
         found = [(self._numbers[place], self._runs[place]) for place in sorted(places.tolist())]
-        numbers = dict.fromkeys(number for number, run in found if self._is_earlier(number, run))
-        counting = [number for number in numbers if number not in self._replaced]
-        records = await fetch(counting) if counting else {}
-        return [
-            Stored(number, records[number]) for number in counting if records[number].key == key
-        ]
+        earlier = [number for number, run in found if self._is_earlier(number, run)]
+        numbers = [number for number in earlier if number not in self._replaced]
+        records = await fetch(numbers) if numbers else {}
+        return [Stored(number, records[number]) for number in numbers if records[number].key == key]
 
     def record(self, number: int) -> PageRecord | None:
         """Return the record of page *number*, if its claim is open or it is at hand."""

@@ -87,16 +87,15 @@ class SharedStore(Store):
             check_identity(self.name, found.identity, self._identity, is_resumed=False)
 
     async def join(self, spider: str) -> None:
-        who = self._owner, spider, self._job
-        with self._noting_outage():
-            joined = await self._log.join(*who, self._identity, reset=self._reset)
+        joined = await self._log.join(
+            self._owner, spider, self._job, self._identity, reset=self._reset
+        )
         self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
         self._pages.begin_run(self.run, self._began_at)
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
         self._reset = False
-        self._is_up()
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         await self._log.leave(self._owner, reason, report, texts)
