@@ -1,12 +1,10 @@
 """Reports of crawls that never were."""
 
 from contextlib import closing
-from dataclasses import replace
 
 from texts import article
 
 from dedup.detector import Detector
-from dedup.extraction import EXTRACTORS
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Report, Summary
@@ -15,7 +13,6 @@ from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
-_SIMHASH = SimHash()
 _READER = PageReader(lambda html: html, SimHash())
 
 
@@ -51,23 +48,6 @@ def report_of(pages):
     summary, detector = summary_of(pages)
     with closing(summary.events):
         return summary.finish(detector.follower.view, detector.store, spider="test")
-
-
-def html(text, title):
-    return f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>"
-
-
-def report_of_crawl(*pages, method=_SIMHASH):
-    """The report of a crawl over pages of HTML."""
-    summary = Summary(Counters(), SETTINGS, contents=Contents(method))
-    reader, detector = PageReader(EXTRACTORS["trafilatura"], method), Detector(method)
-    for number, page in enumerate(pages):
-        read = reader.read_html(page)
-        record = read.record.under(f"http://a/{number}")
-        verdict = detector.judge(record)
-        assert not verdict.is_duplicate
-        summary.record(verdict, record.key, 0, replace(read, record=record))
-    return summary.finish(detector.follower.view, detector.store)
 
 
 def changed(report, **values):

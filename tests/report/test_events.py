@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
+from cases import each
 from report_of import exact, near, new, page
-from texts import CHINESE, TRADITIONAL_CHINESE
+from texts import CHINESE, TRADITIONAL_CHINESE, article
 
 from dedup.report.events import PageEvents
 from dedup.rule import Kind, Verdict
@@ -40,10 +41,10 @@ def test_the_first_pages_are_kept_and_the_first_of_their_copies(events, monkeypa
     monkeypatch.setattr("dedup.report.events._COPIES_WITH_TEXTS", 2)
     for url, kind in zip("abcd", (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED, Kind.NEW), strict=True):
         events.add_text(Verdict(kind, "simhash"), url, page("text"))
-    for original in "dabc":
         for copy in range(3):
-            events.add_text(near(original, 1), f"{original}{copy}", page("text"))
-    assert kept(events) == ["a", "b", "c", "a0", "a1", "b0"]
+            events.add_text(near(url, 1), f"{url}{copy}", page("text"))
+            events.add_text(new(), url, page("another item"))
+    assert kept(events) == ["a", "a0", "a1", "b", "b0", "c"]
 
 
 def test_a_url_is_kept_once_and_may_be_anything(events):
@@ -105,11 +106,26 @@ def test_texts_can_be_read_in_another_thread(events):
         assert thread.submit(lambda: list(events.texts())).result() == [("a", None, "text")]
 
 
-def test_of_kept_pages_it_is_counted_in_which_chinese_script_they_are(events):
-    assert events.chinese_scripts() is None
-    met = (Kind.NEW, CHINESE), (Kind.UNCHANGED, CHINESE), (Kind.CHANGED, TRADITIONAL_CHINESE)
-    for number, (kind, text) in enumerate(met):
+def add_all(events, *pages):
+    for number, (kind, text) in enumerate(pages):
         verdict = Verdict(kind, "simhash")
         events.add(verdict, f"{number}", page(text))
         events.add_text(verdict, f"{number}", page(text))
+
+
+def test_kept_pages_are_counted_by_their_chinese_scripts(events):
+    add_all(
+        events,
+        (Kind.NEW, f"{CHINESE} {article(1, 10)}"),
+        (Kind.UNCHANGED, CHINESE),
+        (Kind.CHANGED, TRADITIONAL_CHINESE),
+        (Kind.NEW, article(1)),
+    )
     assert events.chinese_scripts() == {"simplified": 1, "traditional": 1}
+
+
+@each("text", [CHINESE, article(1), "國語の學校へ行きます。電車の時間です。" * 9])
+def test_one_script_alone_says_nothing(text):
+    with closing(PageEvents()) as events:
+        add_all(events, (Kind.NEW, CHINESE), (Kind.NEW, text))
+        assert events.chinese_scripts() is None

@@ -3,11 +3,10 @@
 import random
 
 import pytest
-from cases import each
-from report_of import SETTINGS, far_copy, html, judged, nearest, page, report_of_crawl
-from texts import CHINESE, TRADITIONAL_CHINESE, article
+from report_of import SETTINGS, far_copy, judged, nearest, page
+from texts import article
 
-from dedup.methods import METHODS, SimHash
+from dedup.methods import SimHash
 from dedup.record import PageRecord
 from dedup.report import Summary
 from dedup.report.kept_pages import KeptPages
@@ -78,31 +77,3 @@ def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, det
     kept = summary.finish(detector.follower.view, detector.store).nearest_kept
     assert kept.sample <= 1
     assert kept.pages == 20
-
-
-def in_both_scripts(number):
-    yield html(f"{CHINESE}\n{article(number, 10)}", "米粉")
-    yield html(f"{TRADITIONAL_CHINESE}\n{article(number, 10)}", "米粉")
-
-
-def scripts(*pages, **options):
-    return report_of_crawl(*pages, **options).chinese_scripts
-
-
-def test_pages_in_both_chinese_scripts_are_counted():
-    pages = [*in_both_scripts(1), html(article(1), "English")]
-    assert scripts(*pages) == {"simplified": 1, "traditional": 1}
-
-
-@each("text", [CHINESE, TRADITIONAL_CHINESE, article(1), "日本語の文章です。学校へ行きます。" * 9])
-def test_one_script_alone_says_nothing(text):
-    assert scripts(html(text, "One")) is None
-
-
-def test_a_crawl_that_simplifies_chinese_needs_no_advice_to():
-    pytest.importorskip("opencc")
-    method = METHODS["simhash"]().simplifying_chinese()
-    half = TRADITIONAL_CHINESE[: len(TRADITIONAL_CHINESE) // 2]
-    pages = html(CHINESE, "米粉"), html(half, "米粉")
-    assert scripts(*pages, method=method) is None
-    assert scripts(*pages)

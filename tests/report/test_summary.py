@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 from cases import each
 from report_of import SETTINGS, exact, judged, new, page
-from texts import article
+from texts import CHINESE, TRADITIONAL_CHINESE, article
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
@@ -84,6 +84,7 @@ def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
         with closing(summary.events):
             judged(summary, detector, article(1), article(1), article(2))
             report = summary.finish(detector.follower.view, detector.store)
+            assert bool([*summary.events.texts()]) == has_report
         assert (report.nearest_kept.sample > 0) == has_report
         tables.append(as_text(report).partition("group")[2])
         detector, stats = Detector(SimHash()), Counters()
@@ -115,6 +116,15 @@ def test_url_advice_is_of_what_was_compared(stats, skipped, min_tokens, weak, is
             verdict = Verdict(Kind.SKIPPED, "simhash", reason="error") if skipped else new()
             summary.record(verdict, f"http://a/{number}{query}", 1, Page(record))
     assert bool(summary.finish().url_advice.advice) == is_advised
+
+
+def test_a_crawl_that_simplifies_chinese_needs_no_advice_to(stats):
+    pytest.importorskip("opencc")
+    for method, is_told in ((SimHash(), True), (SimHash().simplifying_chinese(), False)):
+        summary, detector = Summary(stats, SETTINGS), Detector(method)
+        judged(summary, detector, CHINESE, TRADITIONAL_CHINESE)
+        report = summary.finish(detector.follower.view, detector.store)
+        assert bool(report.chinese_scripts) == is_told
 
 
 def test_an_item_differs_from_the_one_that_says_most_of_it():
