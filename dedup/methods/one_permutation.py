@@ -13,6 +13,9 @@ _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 _SETS_AT_ONCE = 256
 _BITS = 64  # of a number, one for each set
 _FEW_SETS = 8
+# A text has few words if not even one of so many bins is filled. Of two filled ones of 1,024, 98 %
+# of the empty ones find one among so many probes.
+_BINS_PER_FILLED, _PROBES_OF_FEW = 64, 2048
 # Most empty bins find a donor among so many probes, except for short texts.
 _PROBES_TOGETHER_BITS = 6
 _PROBES_BETWEEN_COUNTS = 4
@@ -48,22 +51,35 @@ def _fill(least: Array, hashes: Array, counts: Array) -> None:
     places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
     np.minimum.at(flat, firsts + places.astype(np.intp), hashes.astype(np.uint32) >> np.uint32(1))
     filled = least != _NOTHING
-    if len(counts) < _FEW_SETS:
-        _ask_one_by_one(least, filled, ~filled, 0)
-    else:
-        empty, probes = _ask_together(least, filled)
-        _ask_one_by_one(least, filled, empty, probes)
+    _ask_of_few_words(least, filled)
+    empty, probes = least == _NOTHING, 0
+    if len(counts) >= _FEW_SETS:
+        empty, probes = _ask_together(least, filled, empty)
+    _ask_one_by_one(least, filled, empty, probes)
 
 
-def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
-    """Fill most empty bins of several sets; return which bins are still empty, as booleans.
+def _ask_of_few_words(least: Array, filled: Array) -> None:
+    """Fill most bins of texts with few words: to make all probes takes the longer, the fewer."""
+    counts, bins = filled.sum(axis=1), least.shape[1]
+    for row in np.flatnonzero(counts * _BINS_PER_FILLED <= bins):
+        values = least[row]
+        if counts[row] == 1:
+            values[:] = values.min()
+        else:
+            first = _probes_that_ask(bins)[filled[row]].min(axis=0)
+            values[:] = values.take(first % np.uint32(bins))
+
+
+def _ask_together(least: Array, filled: Array, empty: Array) -> tuple[Array, int]:
+    """Fill most *empty* bins of several sets; return which bins are still empty, as booleans.
 
     The number of probes that were made is returned, too. A bin has a bit for each set, in a few
     numbers, so that a probe is one look-up for all sets. The probe that found a donor is recorded
     in binary, with such bits for each binary digit.
     """
     count, bins = filled.shape
-    bits, pending = _as_bits(filled), _as_bits(~filled)
+    bits, asking = _as_bits(filled), _as_bits(empty)
+    pending = asking.copy()
     # The last digit is that of the bins which keep what they have: they ask themselves.
     digits = np.zeros((_PROBES_TOGETHER_BITS + 1, *bits.shape), np.uint64)
     found = np.empty_like(bits)
@@ -78,7 +94,7 @@ def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
         probes += 1
         if probes % _PROBES_BETWEEN_COUNTS == 0 and np.bitwise_count(pending).sum() <= count:
             break
-    digits[-1] = bits | pending
+    digits[-1] = ~asking | pending
     asked = np.zeros((bins, count), np.uint8).T  # in memory as what is added to it
     for digit, numbers in enumerate(digits):
         asked |= _from_bits(numbers, count).view(np.uint8) << np.uint8(digit)
@@ -126,6 +142,23 @@ def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> No
 def _first_probes(bins: int) -> Array:
     """Return the donors of the probes that are made together, shape (probes, bins), intp."""
     return np.ascontiguousarray(_probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T.astype(np.intp))
+
+
+@cache
+def _probes_that_ask(bins: int) -> Array:
+    """Return when each donor is first asked by each bin, shape (donors, bins), uint32.
+
+    That is the number of the probe, from 1, times *bins*, plus the donor. A bin asks itself first,
+    and once more in place of a donor that it does not ask in time.
+    """
+    own = np.arange(bins, dtype=np.uint32)
+    asked = np.tile(own + np.uint32((_PROBES_OF_FEW + 1) * bins), (bins, 1))
+    probes = _probes.__wrapped__(bins, 0, _PROBES_OF_FEW)  # they are needed only here
+    for probe in range(_PROBES_OF_FEW, 0, -1):
+        donors = probes[:, probe - 1]
+        asked[donors, own] = donors + np.uint32(probe * bins)
+    asked[own, own] = own
+    return asked
 
 
 @cache

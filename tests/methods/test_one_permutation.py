@@ -1,4 +1,5 @@
 import random
+from time import process_time
 
 import numpy as np
 import pytest
@@ -35,11 +36,12 @@ def test_many_sets_at_once_are_as_each_alone(bins, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bins", [36, 1024])
-def test_an_empty_bin_asks_one_after_the_other(bins):
+@pytest.mark.parametrize("sets", [1, 9])
+@pytest.mark.parametrize(("bins", "size"), [(36, 30), (1024, 30), (1024, 2), (1024, 1), (128, 2)])
+def test_an_empty_bin_asks_one_after_the_other(bins, size, sets):
     """By the definition, without any of the ways to do it faster."""
-    elements = hashes(range(30))
-    least = bin_minimums([elements] * 9, bins)[8]
+    elements = hashes(range(size))
+    least = bin_minimums([elements] * sets, bins)[-1]
     own = {}
     for element in elements.tolist():
         place = (element >> 32) * bins >> 32
@@ -51,3 +53,14 @@ def test_an_empty_bin_asks_one_after_the_other(bins):
             number = seeds(bins)[place] ^ np.uint64(probe)
             asked = int(mix(np.array([number]))[0]) % bins
         assert least[place] == own[asked]
+
+
+def test_few_elements_do_not_take_longer_than_many():
+    def seconds(size):
+        sets = [hashes(range(start, start + size)) for start in range(0, 256 * size, size)]
+        bin_minimums(sets[:9], 1024)
+        start = process_time()
+        bin_minimums(sets, 1024)
+        return process_time() - start
+
+    assert seconds(2) < 5 * seconds(200)
