@@ -51,16 +51,12 @@ def records(format_):
 
 def errors(format_):
     """What is wrong with each record: None for those that are well."""
-    found = []
-    for raw in format_.raw_records():
-        error = raw.error
-        try:
-            if error is None:
-                format_.parse(raw.data)
-        except RecordError as wrong:
-            error = str(wrong)
-        found.append(error)
-    return found
+    places = (f"{raw.source}, record {raw.number}: " for raw in format_.raw_records())
+    found = format_.read_each(lambda raw: format_.parse(raw.data))
+    return [
+        str(one).removeprefix(place) if isinstance(one, RecordError) else None
+        for place, one in zip(places, found, strict=True)
+    ]
 
 
 def rewritten(format_, target, keep):
