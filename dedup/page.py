@@ -26,7 +26,8 @@ from dedup.words import Documents
 class Page:
     """A page as it was read: its record, still without key and scope, and its text.
 
-    *text* is ``None`` where it was not kept; *sequences* are those of the text, if they were
+    *text* is ``None`` where it was not kept; *canonical* is the URL of its canonical link, as it is
+    written there; *sequences* are those of the text, if they were
     wanted; *seconds* is what each stage took.
     """
 
@@ -34,6 +35,7 @@ class Page:
     text: str | None = None
     title: str | None = None
     language: str | None = None
+    canonical: str | None = None
     sequences: Sequences | None = None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
@@ -136,8 +138,15 @@ class PageReader:
             "tokens": tokens_at - text_at,
             "sketch": perf_counter() - tokens_at,
         }
-        title, language = extracted.title, extracted.language
-        return Page(record, extracted.text, title, language, sequences, seconds)
+        return Page(
+            record,
+            extracted.text,
+            extracted.title,
+            extracted.language,
+            extracted.canonical,
+            sequences,
+            seconds,
+        )
 
 
 def _words_of_url(url: str, text: str) -> Iterator[str]:
@@ -246,15 +255,16 @@ def _check(extracted: Extraction | str | None) -> Extraction:
         extracted.title or "",
         extracted.language or "",
         extracted.description or "",
+        extracted.canonical or "",
     )
     if not all(isinstance(text, str) for text in texts):
         raise TypeError(f"an extractor must give texts, got {extracted!r:.200}")
-    title, description = (
-        without_surrogates(text) if text else None
-        for text in (extracted.title, extracted.description)
+    title, description, canonical = (
+        text and without_surrogates(text)
+        for text in (extracted.title or None, extracted.description or None, extracted.canonical)
     )
     text = without_surrogates(extracted.text)
-    return Extraction(text, title, extracted.language, description, extracted.evidence)
+    return Extraction(text, title, extracted.language, description, extracted.evidence, canonical)
 
 
 def _text_of(value: str) -> str:

@@ -163,7 +163,7 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
         for source in sources:
             html, is_html = read_source(source)
             extraction = extracted_of(html, extractor, is_document=is_html)
-            sides.append(Side(source, extraction, canonical_of(html, source)))
+            sides.append(Side(source, extraction, canonical_of(extraction.canonical, source)))
         names = names_of((side.source, side.extraction.evidence) for side in sides)
     one, other = sides
     return explain(one, other, method or method_of("simhash"), rule, names), notes

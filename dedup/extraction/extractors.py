@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from dedup.evidence import Evidence, VisibleText, digest_of_view
-from dedup.extraction.head import head_of, one_line, primary_subtag
+from dedup.extraction.head import canonical_link, head_of, one_line, primary_subtag
 from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
 
@@ -21,7 +21,8 @@ class Extraction:
 
     *language* is the primary language subtag that the page declares ("en", "zh"), else the one that
     the text implies, else ``None``. *description* is the page's meta description. *evidence* says
-    how far the text can be trusted; ``None`` if nobody has seen the page.
+    how far the text can be trusted; ``None`` if nobody has seen the page. *canonical* is the URL of
+    its canonical link, as it is written there.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Extraction:
     language: str | None = None
     description: str | None = None
     evidence: Evidence | None = None
+    canonical: str | None = None
 
 
 Extractor = Callable[[str], "Extraction | str | None"]
@@ -47,6 +49,7 @@ def trafilatura(html: str) -> Extraction:
     if tree is None:
         return Extraction("")
     title, description, language = head_of(tree)
+    canonical = canonical_link(tree)
     evidence_of_text = evidence_reader(tree, html, title)  # before the tree is taken apart
     # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
     text = library.extract(tree, fast=True, include_comments=False) or ""
@@ -58,7 +61,7 @@ def trafilatura(html: str) -> Extraction:
             if wider_evidence.weakness is None:
                 text, evidence = wider, wider_evidence
     language = language or language_of_text(text)
-    return Extraction(text, title, language, description, evidence)
+    return Extraction(text, title, language, description, evidence, canonical)
 
 
 # On pages with a known main text, each of these three keeps right texts from being replaced: of a
@@ -95,8 +98,10 @@ def resiliparse(html: str) -> Extraction:
     language = language or language_of_text(text)
     title = one_line(tree.title)
     parsed = parse(html)
-    evidence = None if parsed is None else evidence_reader(parsed, html, title)(text)
-    return Extraction(text, title, language, description, evidence)
+    if parsed is None:
+        return Extraction(text, title, language, description)
+    evidence = evidence_reader(parsed, html, title)(text)
+    return Extraction(text, title, language, description, evidence, canonical_link(parsed))
 
 
 def evidence_reader(tree: "HtmlElement", html: str, title: str | None) -> Callable[[str], Evidence]:

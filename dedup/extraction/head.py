@@ -1,9 +1,11 @@
-"""What a page says of itself in its head: title, description and language."""
+"""What a page says of itself in its head: title, description, language and canonical link."""
 
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import regex
+
+from dedup.limits import LONGEST_URL
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -45,6 +47,29 @@ def head_of(tree: "HtmlElement") -> Head:
     tags = (root.get("lang"), root.get("xml:lang"), *equivalents, *locales)
     languages = filter(None, map(primary_subtag, tags))
     return Head(one_line(title), one_line(next(iter(descriptions), None)), next(languages, None))
+
+
+SEVERAL = ""
+"""In place of a canonical link: what a page has that names several URLs, and so believably none."""
+
+
+def canonical_link(tree: "HtmlElement") -> str | None:
+    """Return the URL of the canonical link of a page as it is written, ``None`` without one.
+
+    `SEVERAL` if it has different ones, or one that is too long. What is not in the head, or within
+    another element of it, is not asked: visitors may have written it.
+    """
+    head = tree.getroottree().getroot().find("head")
+    links = () if head is None else head.iterchildren("link")
+    urls = {
+        url
+        for link in links
+        if (url := link.get("href", "").strip())
+        and "canonical" in link.get("rel", "").lower().split()
+    }
+    if len(urls) > 1 or any(len(url) > LONGEST_URL for url in urls):
+        return SEVERAL
+    return next(iter(urls), None)
 
 
 def primary_subtag(tag: str | None) -> str | None:

@@ -84,7 +84,7 @@ class RecordReader:
             record.content is not None,
             len(page.text or ""),
             sequences=page.sequences,
-            canonical=_canonical(record, record.key or ""),
+            canonical=_canonical(record, record.key or "", page.canonical),
         )
         if self.scope is None:
             return read
@@ -119,13 +119,12 @@ class RecordReader:
         return read._replace(page=read.page._replace(scope=f"{read.page.scope} says {said}"))
 
 
-def _canonical(record: Record, url: str) -> str | None:
+def _canonical(record: Record, url: str, link: str | None = None) -> str | None:
     if record.canonical:
         with suppress(ValueError):  # such as an unclosed bracket in the host
             return shorten_url(urljoin(url, record.canonical))
-    if record.is_html and record.content and "://" in url:  # of a file, nothing is known
-        return canonical_of(record.content, url)
-    return None
+    # Of a file, nothing is known.
+    return canonical_of(link, url) if "://" in url else None
 
 
 def _in_scope(

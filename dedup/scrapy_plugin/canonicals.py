@@ -12,6 +12,7 @@ from scrapy.utils.response import get_base_url
 
 from dedup.canonical import canonical_of
 from dedup.evidence import Objection
+from dedup.page import Page
 from dedup.preference import are_same_url, canonical
 from dedup.record import PageRecord
 from dedup.scopes import domain
@@ -30,21 +31,19 @@ _MOST_TITLES = 2
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-def canonical_url(response: Response) -> str | None:
-    """Return the URL that *response* names as its canonical one, in its head or a Link header."""
+def canonical_url(response: Response, page: Page) -> str | None:
+    """Return the URL that *page* names as its canonical one, or a Link header of *response*."""
     headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-    html, base = "", response.url
-    if isinstance(response, HtmlResponse):
-        html, base = response.text, get_base_url(response)
-    return canonical_of(html, base, headers)
+    base = get_base_url(response) if isinstance(response, HtmlResponse) else response.url
+    return canonical_of(page.canonical, base, headers)
 
 
-def other_canonical(response: Response) -> str | None:
-    """Return the URL of the other page that *response* names as canonical, or ``None``.
+def other_canonical(response: Response, page: Page) -> str | None:
+    """Return the URL of the other page that *page* of *response* names as canonical, or ``None``.
 
     Only one of the same registered domain counts.
     """
-    url = canonical_url(response)
+    url = canonical_url(response, page)
     if url is None or are_same_url(url, response.url):
         return None
     return url if domain(url) == domain(response.url) else None

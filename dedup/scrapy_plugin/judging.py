@@ -264,8 +264,8 @@ class Judge:
             return self._skipped("no_scope", page)
         record = storable(page.under(key, scope))._replace(item=said.to_bytes())
         canonical = None
-        if self.canonicals.are_asked and state and state.response and not options.key:
-            canonical = await self._wait_for_canonical(record, state, state.response, options)
+        if self.canonicals.are_asked and state and not options.key:
+            canonical = await self._wait_for_canonical(page, record, state, options)
         verdict, claim, number = await self._reserve(
             record, state, said, canonical, again=options.again
         )
@@ -295,15 +295,16 @@ class Judge:
             self.detector.follower.view.learn_names(record)
 
     async def _wait_for_canonical(
-        self, record: PageRecord, state: ResponseState, response: Response, options: RequestOptions
+        self, page: Page, record: PageRecord, state: ResponseState, options: RequestOptions
     ) -> str | None:
-        """Return the URL of another page that *response* names.
+        """Return the URL of another page that *page* names.
 
         Wait for that page, while this one would be stored in its place.
         """
-        if response.request is None:
+        response = state.response
+        if response is None or response.request is None:
             return None
-        url = other_canonical(response)
+        url = other_canonical(response, page)
         # Later items of the page do not wait: others may wait for the first ones.
         if url and not (options.again or state.judgements or state.skipped):
             try:

@@ -191,7 +191,9 @@ async def _fill_texts(
     if page is None:
         return
     for key, field in plugin.settings.fields.items():
-        value = response and canonical_url(response) if key == "canonical" else getattr(page, key)
+        value = getattr(page, key)
+        if key == "canonical":
+            value = response and canonical_url(response, page)
         _set_if_empty(item, field, value, "DEDUP_FIELDS", plugin)
 
 

@@ -45,6 +45,11 @@ def test_title_and_declared_language_are_extracted(extract):
     assert (extraction.title, extraction.language) == ("The bridge opens again", "en")
 
 
+def test_the_canonical_link_of_the_head_is_extracted_as_it_is_written(extract):
+    html = ARTICLE.replace("</head>", '<link rel="canonical" href="/a?b=1&amp;c"></head>')
+    assert (extract(html).canonical, extract(ARTICLE).canonical) == ("/a?b=1&c", None)
+
+
 def test_a_page_without_title_has_none_and_its_text_tells_the_language(extract):
     extraction = extract(f"<html><body><p>{PARAGRAPHS[0]}</p></body></html>")
     evidence = extraction.evidence
