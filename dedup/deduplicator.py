@@ -60,6 +60,8 @@ class Deduplicator:
         *min_tokens* are compared for equality alone. *evidence*: pages of HTML whose main texts
         match are kept apart if what they show besides speaks against it. Raises ValueError.
         """
+        if min_tokens < 0:
+            raise ValueError(f"min_tokens must be 0 or more, got {min_tokens!r}")
         self._method = load_method_class(method)(**arguments)
         self._identity = {**self._method.identity, **_OF_TEXTS}
         rule = Rule(min_tokens) if evidence else Rule(min_tokens, demands=None)
@@ -72,7 +74,7 @@ class Deduplicator:
 
     def _open(self) -> None:
         self._store = SqliteStore(self._path, self._identity)
-        self._detector = Detector(self._method, self._rule, store=self._store)
+        self._detector = Detector(self._method, self._rule, store=self._store, repeats_itself=False)
         finished(self._detector.follower.load())
         finished(self._store.join("python"))
 
@@ -108,12 +110,12 @@ class Deduplicator:
         with lock(target), target.replacement() as new, closing(sqlite3.connect(self._path)) as own:
             own.backup(new)
 
-    def add(self, key: str, text: str = "", *, html: str | None = None) -> Verdict:
+    def add(self, key: str, text: str | None = None, *, html: str | None = None) -> Verdict:
         """Return what *text* is among those before, and keep it if that is new or changed.
 
         *key* is what the verdicts on others call it, such as its URL. *html* in place of a text is
         a page, whose main text is compared. Raises RuntimeError if that fails, TypeError for a key
-        or a text that is no string.
+        or a text that is no string, or for both a text and HTML, or none.
         """
         page = self._page(text, html)
         return self._add(key, page)
@@ -122,29 +124,36 @@ class Deduplicator:
         """Yield what `add` says of each key and text, in their order; faster than one by one."""
         left = iter(texts)
         while some := list(islice(left, _AT_ONCE)):
-            pages = self._reader.read_texts([text for _, text in some])
+            pages = self._reader.read_texts([_string("a text", text) for _, text in some])
             for (key, _), page in zip(some, pages, strict=True):
                 yield self._add(key, page)
 
-    def find(self, text: str = "", *, html: str | None = None) -> Verdict:
+    def find(self, text: str | None = None, *, html: str | None = None) -> Verdict:
         """Return what `add` would say of *text*, with a key of its own, and keep nothing."""
+        self._check_open()
         return finished(self._detector.find(self._page(text, html).record))
 
-    def _page(self, text: str, html: str | None) -> Page:
-        _check_string("a text" if html is None else "html", text if html is None else html)
-        if html is not None:
-            return self._reader.read_html(html)
-        [page] = self._reader.read_texts([text])
-        return page
+    def _page(self, text: str | None, html: str | None) -> Page:
+        if html is None:
+            [page] = self._reader.read_texts([_string("a text", text)])
+            return page
+        if text is not None:
+            raise TypeError("give a text or html, not both")
+        return self._reader.read_html(_string("html", html))
 
     def _add(self, key: str, page: Page) -> Verdict:
-        _check_string("a key", key)
-        verdict = self._detector.judge(page.under(key))
+        self._check_open()
+        verdict = self._detector.judge(page.under(_string("a key", key)))
         if self._store.unpublished >= _AT_ONCE:
             self._write()
         return verdict
 
+    def _check_open(self) -> None:
+        if not self._remove_files.alive:
+            raise ValueError("this Deduplicator is closed")
+
     def _write(self) -> None:
+        self._check_open()
         with self._store.publishing() as news:
             finished(self._store.exchange((), news))
 
@@ -179,9 +188,10 @@ _OF_TEXTS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 """What a crawl with the same method and default settings has in its ledger."""
 
 
-def _check_string(name: str, value: object) -> None:
+def _string(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {value!r:.100}")
+    return value
 
 
 def _copy(path: Path, copy: Path) -> None:

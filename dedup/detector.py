@@ -57,17 +57,21 @@ class Detector:
         *,
         store: Store | None = None,
         several_a_key: bool = False,
+        repeats_itself: bool = True,
         count: Callable[[str], object] = lambda name: None,
     ) -> None:
         """Create a detector without pages.
 
         *rule*: by default the `Rule` with its own defaults. *store*: where stored pages are kept,
         by default in memory. *several_a_key*: a key may stand for several contents, as the items of
-        one page. *count* is called with the names of counters, of what becomes of a shared store.
+        one page. *repeats_itself*: what comes again under the key of what it repeats is `REPEATED`,
+        as a page that is met again, and no duplicate. *count* is called with the names of counters,
+        of what becomes of a shared store.
         """
         self.method = method
         self.rule = Rule() if rule is None else rule
         self._several_a_key = several_a_key
+        self._repeats_itself = repeats_itself
         self.store = MemoryStore() if store is None else store
         self.follower = Follower(method, self.rule, self.store, count)
         # Of several stored pages under one key, those that other visits have met again.
@@ -279,7 +283,7 @@ class Detector:
                         f"{self.store.name} has learned of more earlier pages: look again"
                     )
             verdict = await self._verdict(look.decision)
-            if verdict.original != record.key:
+            if verdict.original != record.key or not self._repeats_itself:
                 self.store.note_duplicate(
                     record.key, match.page, verdict.kind.value, verdict.distance or 0
                 )

@@ -114,7 +114,7 @@ class PageReader:
         return PageRecord(
             tokens=tokens,
             digest=digest_of(document),
-            sketch=None if sketch is None else self._method.to_bytes(sketch),
+            sketch=self._method.stored(document, sketch),
             evidence=None if evidence is None else evidence.to_bytes(),
         )
 

@@ -8,7 +8,11 @@ from texts import article, edited, page
 
 from dedup import Deduplicator
 from dedup.deduplicator import Group
-from dedup.rule import Kind
+from dedup.extraction import trafilatura
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.rule import Kind, Rule
+from dedup.scan.record_judge import KINDS, RecordJudge
 from dedup.stores import LedgerError, LedgerInUseError
 from dedup.stores.ledger_file import LedgerFile, lock
 
@@ -26,6 +30,73 @@ def test_one_by_one_and_many_at_once_get_the_same_verdicts():
     many = [(str(n), edited(article(n // 2)) if n % 2 else article(n // 2)) for n in range(40)]
     with Deduplicator("verified") as one, Deduplicator("verified") as other:
         assert [one.add(*text) for text in many] == list(other.add_many(many))
+
+
+def fates_of_scan(texts: list[tuple[str, str]]) -> list[Kind]:
+    method = SimHash()
+    judge, pages = RecordJudge(method, Rule()), PageReader(trafilatura, method)
+    judge.outcome.fates.extend(bytes(len(texts)))
+    records = [page.record for page in pages.read_texts([text for _, text in texts])]
+    judge.judge(range(len(texts)), records)
+    return [KINDS[fate] for fate in judge.outcome.fates]
+
+
+def test_a_key_that_comes_again_repeats_what_has_it_as_in_a_scan(tmp_path: Any):
+    texts = [
+        ("k", article(3)), ("k", article(3)), ("k", edited(article(3))), ("k", article(2)),
+        ("", "few words"), ("", "few words"), ("", "other words"), ("l", article(2)),
+    ]  # fmt: skip
+    kinds = fates_of_scan(texts)
+    with Deduplicator() as one, Deduplicator() as other:
+        assert [one.add(*text).kind for text in texts] == kinds
+        assert [verdict.kind for verdict in other.add_many(texts)] == kinds
+        assert list(one) == [
+            Group("k", ("k",)), Group("k", ("l",)), Group("", ("",)), Group("", ()),
+        ]  # fmt: skip
+        one.save(tmp_path / "texts.sqlite")
+    with Deduplicator.load(tmp_path / "texts.sqlite") as loaded:
+        assert loaded.add("k", article(2)).kind is Kind.UNCHANGED
+        assert loaded.add("m", article(3)).original == "k"
+        assert loaded.add("k", article(4)).kind is Kind.CHANGED
+        assert loaded.add("k", article(4)).kind is Kind.EXACT
+
+
+def test_texts_that_could_not_be_decoded_are_duplicates_if_they_are_equal():
+    footer = " This page was made by example company and may be printed for private use only, see "
+    footer += "our terms of service for details, and contact us for anything else"
+    tea, sea = ("\ufffd\ufffd\ufffd\ufffd " * count + footer for count in (40, 90))
+    with Deduplicator("verified") as texts:
+        kinds = [texts.add(*text).kind for text in (("a", tea), ("b", sea), ("c", tea))]
+        assert kinds == [Kind.NEW, Kind.NEW, Kind.EXACT]
+        long = article(3) + article(4)
+        texts.add("d", long)
+        assert texts.add("e", long.replace("e", "\ufffd", len(long) // 100)).kind is Kind.NEAR
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({}, "a text must be a string, got None"),
+        ({"text": "a", "html": "<p>a"}, "give a text or html, not both"),
+        ({"html": b"<p>a"}, "html must be a string, got b'<p>a'"),
+    ],
+)
+def test_what_is_no_text_is_refused(texts: dict[str, Any], message: str):
+    with Deduplicator() as articles:
+        with pytest.raises(TypeError, match=message):
+            articles.add("a", **texts)
+        with pytest.raises(TypeError, match=message):
+            articles.find(**texts)
+        with pytest.raises(TypeError, match="a text must be a string, got None"):
+            list(articles.add_many([("a", None)]))  # type: ignore[list-item]
+
+
+def test_after_its_end_it_answers_nothing():
+    articles = Deduplicator()
+    articles.close()
+    for ask in (lambda: articles.add("a", "b"), lambda: articles.find("b"), lambda: list(articles)):
+        with pytest.raises(ValueError, match="closed"):
+            ask()
 
 
 def test_to_find_keeps_nothing():
@@ -103,6 +174,8 @@ def test_a_file_of_another_method_and_what_is_no_ledger_are_refused(tmp_path: An
         Deduplicator.load(tmp_path / "missing.sqlite")
 
 
-def test_a_name_that_does_not_exist_is_an_error():
+def test_what_cannot_be_chosen_is_an_error():
+    with pytest.raises(ValueError, match="min_tokens must be 0 or more, got -1"):
+        Deduplicator(min_tokens=-1)
     with pytest.raises(ValueError, match="did you mean minhash"):
         Deduplicator("minhas")

@@ -221,6 +221,16 @@ class Method(ABC):
         """
         return 1
 
+    @final
+    def stored(self, document: Document, sketch: Any | None) -> bytes | None:
+        """Return the *sketch* of *document* for storage, ``None`` if it says nothing of the text.
+
+        As of a text that could not be decoded: its words are what is left between U+FFFD.
+        """
+        if sketch is None or document.text.count("\ufffd") > len(document.text) / 100:
+            return None
+        return self.to_bytes(sketch)
+
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
         """Return *sketch* as bytes for storage."""

@@ -123,8 +123,7 @@ def _sketch(
         ).fetchall()
         if found:
             document = method.document(text)
-            sketch = method.sketch(document)
-            data = None if sketch is None else method.to_bytes(sketch)
+            data = method.stored(document, method.sketch(document))
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
                 ((data, len(document.tokens), digest_of(document), *page) for page in found),
