@@ -1,6 +1,5 @@
 """What a page says of itself in its head: title, description, language and canonical link."""
 
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import regex
@@ -73,31 +72,19 @@ def canonical_link(tree: "HtmlElement") -> str | None:
 
 
 def primary_subtag(tag: str | None) -> str | None:
-    """Return the language of *tag*, as short as its code can be; ``None`` if there is no such one.
+    """Return the language of *tag* as it begins there; ``None`` if it names none.
 
-    >>> primary_subtag("en-US"), primary_subtag("deu"), primary_subtag("cn")
-    ('en', 'de', None)
+    Codes are not looked up: "de" and "deu" are two.
+
+    >>> primary_subtag("en-US"), primary_subtag("zh_TW"), primary_subtag("x-default")
+    ('en', 'zh', None)
     """
     match = _PRIMARY_SUBTAG.match(tag or "")
-    return _languages().get(match[1].lower()) if match else None
+    language = match[1].lower() if match else None
+    return None if language in _NO_LANGUAGES else language
 
 
-@cache
-def _languages() -> dict[str, str]:
-    """Return the languages that CLDR knows by their codes, also the long and withdrawn ones."""
-    from babel import Locale
-    from babel.core import get_global
-
-    known_codes = map(str, Locale("en").languages)
-    languages = {code: code for code in known_codes if "_" not in code}
-    for code, known in get_global("language_aliases").items():
-        if known in languages:
-            languages[str(code)] = str(known)
-    for none in ("und", "mul", "zxx"):  # undetermined, several, no language
-        del languages[none]
-    return languages
-
-
+_NO_LANGUAGES = "und", "mul", "zxx"  # undetermined, several, none: the text may tell more
 _PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")
 
 
