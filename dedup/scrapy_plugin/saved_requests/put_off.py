@@ -28,7 +28,7 @@ _TABLE = """
         saved TEXT,    -- as what it is counted
         request BLOB,  -- pickled
         url BLOB,      -- what stands for its URL
-        instead BLOB   -- and for the one whose page is to come in its place
+        instead BLOB   -- and for what is to come in its place, together with the reason
     );
     CREATE INDEX IF NOT EXISTS by_reason ON put_off (reason);
 """
@@ -82,8 +82,8 @@ class PutOffRequests:
     ) -> bool:
         """Keep *request* for the case that *reason* proves wrong, and count it as *saved*.
 
-        Or that the page that *instead* stands for does not come, in whose place that of *url* would
-        be. Return False if the request cannot be kept: then it is to be sent.
+        Or that no page comes for which *reason* and *instead* stand, in whose place that of *url*
+        would be. Return False if the request cannot be kept: then it is to be sent.
         """
         try:
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider))
@@ -114,29 +114,30 @@ class PutOffRequests:
         )
         return self._send([number for (number,) in self._file.execute(query, (reason, most))])
 
-    def send_waiting(self, has_come: Callable[[bytes], bool]) -> list[bytes]:
+    def send_waiting(self, has_come: Callable[[bytes, bytes], bool]) -> list[bytes]:
         """Send the requests for which no page *has come* that is to be there instead.
 
-        Each is looked at once: what has come stays. Return the reasons of those that are sent.
+        It is called with the reason of each and what stands for that page. Each is looked at once:
+        what has come stays. Return the reasons of those that are sent.
         """
         if not self._has_new:
             return []
         self._has_new = False
         return self._send(list(self._without_page(has_come)))
 
-    def _without_page(self, has_come: Callable[[bytes], bool]) -> Iterator[int]:
+    def _without_page(self, has_come: Callable[[bytes, bytes], bool]) -> Iterator[int]:
         """Yield the ids of requests of whose other pages none *has come*.
 
         Nor one in whose place that would be.
         """
         rows = self._file.execute(
-            "SELECT id, url, instead FROM put_off WHERE instead NOT NULL"
+            "SELECT id, url, reason, instead FROM put_off WHERE instead NOT NULL"
         ).fetchall()
-        others = {url: instead for _, url, instead in rows}
-        for number, _, instead in rows:
-            while not has_come(instead) and instead in others:
-                instead = others[instead]
-            if not has_come(instead):
+        others = {url: (reason, instead) for _, url, reason, instead in rows}
+        for number, _, reason, instead in rows:
+            while not has_come(reason, instead) and instead in others:
+                reason, instead = others[instead]
+            if not has_come(reason, instead):
                 yield number
 
     def _send(self, numbers: Iterable[int]) -> list[bytes]:

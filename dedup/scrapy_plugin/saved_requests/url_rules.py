@@ -6,7 +6,7 @@ but whether fetching a page that differs from another in this part alone has led
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
@@ -45,30 +45,51 @@ _BETWEEN_WORDS = re.compile(r"[_.-]|(?<=[a-z])(?=[A-Z])")
 _VALUE_OF_CONTENT = re.compile(r"\d{1,9}|[a-z]{2}(?:[-_](?:[a-zA-Z]{2}|[hH]an[st]))?")
 
 
-class _Form(NamedTuple):
-    """A URL without a *part* of it, or the whole one; 8 bytes stand for it.
+_WHOLE = Part("", "", "")
 
-    *base* stands for the address that it is then, which may be asked for itself.
-    """
+
+class _Form(NamedTuple):
+    """A URL without a *part* of it, or the whole one: 8 bytes stand for that *address*."""
 
     part: Part
-    digest: bytes
-    base: bytes
+    address: bytes
 
-    def is_in(self, known: set[bytes]) -> bool:
-        """Return whether *known* has this form of a URL, or the address."""
-        return self.digest in known or self.base in known
+
+class _Urls:
+    """URLs by their addresses, and by those that they have without a part."""
+
+    def __init__(self) -> None:
+        self._parts: dict[bytes, frozenset[Part]] = {}
+        self._shared: dict[frozenset[Part], frozenset[Part]] = {}
+
+    def add(self, forms: Iterable[_Form]) -> None:
+        """Add a URL, all of whose *forms* these are."""
+        for part, address in forms:
+            parts = self.parts(address) | {part}
+            self._parts[address] = self._shared.setdefault(parts, parts)
+
+    def parts(self, address: bytes) -> frozenset[Part]:
+        """Return the parts without which URLs have this *address*: `_WHOLE` if one has it as is."""
+        return self._parts.get(address, frozenset())
+
+    def have(self, form: _Form) -> bool:
+        """Return whether a URL is there that has the address, as is or without the same part."""
+        return not self.parts(form.address).isdisjoint((form.part, _WHOLE))
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
 
 class UrlRules:
     """Learns which parts of URLs change nothing, and holds back requests that differ in them alone.
 
-    A part is compared where two pages were fetched whose URLs are equal but for it. It agrees if
-    all items of the later one repeat stored ones and it has no link that is new; it is no rule, nor
-    ever will be, once a page gives a new item. What is held back is put off until the crawl has
-    nothing else to do: then it is sent, unless the page that it repeats has come by then, with
-    items. A list stands for no other: a part that means nothing to products may choose what it has.
-    In memory: 16 bytes for each URL and part of it, and what sets add to that.
+    A part is compared where two pages were fetched whose URLs are equal but for it. It is no rule,
+    nor ever will be, once the later one gives a new item, whichever of them has the part. If that
+    has it, all its items repeat stored ones, and it has no link that is new, the part agrees. What
+    is held back is put off until the crawl has nothing else to do: then it is sent, unless a page
+    that it repeats has come by then, with items. A list stands for no other: a part that means
+    nothing to products may choose what it has. In memory: 8 bytes for each URL and part of it, and
+    what dicts add to that.
     """
 
     def __init__(self, store: Store, put_off: PutOffRequests, known: list[UrlRule]) -> None:
@@ -78,9 +99,8 @@ class UrlRules:
         self._rules = {Part(rule.kind, rule.host, rule.name): rule for rule in known}
         self._tests: Counter[Part] = Counter()
         self._untested: set[Part] = set()
-        # URLs, and URLs without a part: what some page has led to, and of what one was seen.
-        self._leads: set[bytes] = set()
-        self._seen: set[bytes] = set()
+        # What some page has led to, and what was seen.
+        self._leads, self._seen = _Urls(), _Urls()
 
     @property
     def _has_room(self) -> bool:
@@ -93,11 +113,11 @@ class UrlRules:
             state.new_leads = None
             return
         whole, *forms = _forms(url, request)
-        if state.new_leads is not None and whole.digest not in self._leads:
-            known = (form.part for form in forms if form.is_in(self._leads))
+        if state.new_leads is not None and not self._leads.have(whole):
+            known = (form.part for form in forms if self._leads.have(form))
             state.new_leads.append(frozenset(known))
         if self._has_room:  # to follow it once suffices, whatever comes of it
-            self._leads.update(form.digest for form in (whole, *forms))
+            self._leads.add((whole, *forms))
 
     def hold_back(self, request: Request) -> bool:
         """Return whether *request*, which is about to be sent, is for a copy by a rule."""
@@ -109,16 +129,17 @@ class UrlRules:
         # Its address without the part was asked for, or one with another value was seen.
         whole, *forms = _forms(url, request)
         copies = [form for form in forms if self._is_active(form.part)]
-        of_seen = next((form for form in copies if form.is_in(self._seen)), None)
-        form = of_seen or next((form for form in copies if form.base in self._leads), None)
+        of_seen = next(filter(self._seen.have, copies), None)
+        of_lead = (form for form in copies if _WHOLE in self._leads.parts(form.address))
+        form = of_seen or next(of_lead, None)
         if form is None:
             return False
         part = form.part
         if is_a_test(request.url, getattr(self._store, "run", 0)):
             self._note_tests(part, 1)
             return False
-        instead = form.digest if form.digest in self._seen else form.base
-        if not self._put_off.add(request, _reason(part), "url_rule", whole.digest, instead):
+        addresses = whole.address, form.address
+        if not self._put_off.add(request, _reason(part), "url_rule", *addresses):
             return False
         self._change(part, spared=1)
         self._untested.add(part)
@@ -133,14 +154,16 @@ class UrlRules:
         if (url := Url.parse(first_url(request))) is None:
             return
         whole, *forms = _forms(url, request)
-        if whole.digest in self._seen:  # met again, so there is nothing to compare
+        if self._seen.have(whole):  # met again, so there is nothing to compare
             return
         if state.outcomes or state.leads_on:
-            for form in forms:
-                if form.is_in(self._seen):
-                    self._compare(form.part, state, request.url)
+            for form in filter(self._seen.have, forms):
+                self._compare(form.part, state, request.url)
+        if not state.kinds <= KNOWN:
+            for part in self._seen.parts(whole.address):
+                self._contradict(part, request.url)
         if state.outcomes and self._has_room:  # else it is a list, or a notice in place of the page
-            self._seen.update(form.digest for form in (whole, *forms))
+            self._seen.add((whole, *forms))
 
     def _compare(self, part: Part, state: ResponseState, url: str) -> None:
         """Learn of *part* from a page whose URL differs in it alone from that of an earlier one."""
@@ -153,8 +176,11 @@ class UrlRules:
 
     def spider_idles(self) -> None:
         """Before the crawl ends, send what repeats pages that have not come, and test the rules."""
-        self._note_sent(self._put_off.send_waiting(self._seen.__contains__))
+        self._note_sent(self._put_off.send_waiting(self._has_come))
         self._test_rules()
+
+    def _has_come(self, reason: bytes, address: bytes) -> bool:
+        return self._seen.have(_Form(_part_of(reason) or _WHOLE, address))
 
     def _test_rules(self) -> None:
         """Test each rule by requests that it has spared, as often as it was compared to be one.
@@ -222,18 +248,13 @@ class UrlRules:
         return [{**rule._asdict(), "broken": bool(rule.broken)} for rule in best]
 
 
-_WHOLE = Part("", "", "")
-
-
 def _forms(url: Url, request: Request) -> Iterator[_Form]:
     """Yield the whole *url*, then what it is without its parts."""
     callback = callback_of(request)
-    digest = _digest(url, _WHOLE, callback)
-    yield _Form(_WHOLE, digest, digest)
+    yield _Form(_WHOLE, _digest(url, callback))
     parts = (part for part in parts_of(url) if part.kind in _KINDS and _may_change(part, url))
     for part in islice(parts, _MOST_PARTS):
-        base = without(url, part)
-        yield _Form(part, _digest(base, part, callback), _digest(base, _WHOLE, callback))
+        yield _Form(part, _digest(without(url, part), callback))
 
 
 def _may_change(part: Part, url: Url) -> bool:
@@ -251,8 +272,8 @@ def _may_change(part: Part, url: Url) -> bool:
     return True
 
 
-def _digest(url: Url, part: Part, callback: str) -> bytes:
-    data = f"{url}\0{part}\0{callback}".encode("utf-8", "replace")
+def _digest(url: Url, callback: str) -> bytes:
+    data = f"{url}\0{callback}".encode("utf-8", "replace")
     return blake2b(data, digest_size=8).digest()
 
 
