@@ -12,7 +12,7 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord, Stored, keys_of, with_digest
+from dedup.record import Claimed, PageRecord, Stored, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
@@ -96,7 +96,6 @@ class Detector:
         record: PageRecord,
         *,
         again: bool = False,
-        own_names: Mapping[bytes, bytes] = {},
         own: Collection[Claim] = (),
         believes: Callable[[Objection, str], bool] | None = None,
     ) -> Reservation:
@@ -108,8 +107,7 @@ class Detector:
         threshold, of which the nearest, and of these the oldest, is the original; and one of its
         items says all that the item of *record* says. A page without main text is never a
         duplicate. *again*: the page is to be stored whatever is remembered; it is new, or changed,
-        then. *own_names*: which values of its item are the page's title or headline, and their
-        marks. *own*: what was claimed for other items of the page, which are not compared with each
+        then. *own*: what was claimed for other items of the page, which are not compared with each
         other. *believes* says whether a page is a copy by its own word, in spite of an objection,
         of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
@@ -121,7 +119,7 @@ class Detector:
             record = with_digest(record)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, reason, again, own_names, own, believes)
+                return await self._reserve(record, reason, again, own, believes)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
@@ -131,7 +129,6 @@ class Detector:
         record: PageRecord,
         reason: str | None,
         again: bool,
-        own_names: Mapping[bytes, bytes],
         own: Collection[Claim],
         believes: Callable[[Objection, str], bool] | None,
     ) -> Reservation:
@@ -154,7 +151,7 @@ class Detector:
             believes = None
         look = None
         if is_compared:
-            look = await self._look(record, numbers, own, claim, own_names, believes)
+            look = await self._look(record, numbers, own, claim, believes)
             if not look.is_of_new_page:
                 return await self._barred(record, look, numbers)
         if claim:
@@ -164,7 +161,7 @@ class Detector:
         claim.replaces = tuple(replaces)
         if look and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
-            look = await self._look(record, numbers, own, claim, own_names, believes)
+            look = await self._look(record, numbers, own, claim, believes)
             if not look.is_of_new_page:
                 self.follower.release(claim)
                 return await self._barred(record, look, numbers)
@@ -198,7 +195,6 @@ class Detector:
         earlier: set[int],
         own: Collection[Claim],
         claim: Claim | None,
-        own_names: Mapping[bytes, bytes],
         believes: Callable[[Objection, str], bool] | None,
     ) -> Look:
         """Return what *record* is, without its title if it is a copy by its own word.
@@ -208,12 +204,12 @@ class Detector:
         # Of the own ones, some may have got their numbers only now.
         apart_from = earlier.union(one.number for one in own)
         older_than = inf if claim is None or claim.number < 0 else claim.number
-        look = self.follower.view.look(record, apart_from, older_than, own_names)
+        look = self.follower.view.look(record, apart_from, older_than)
         if not (believes and look.is_of_new_page and look.objection):
             return look
         if not believes(look.objection, await self._key(look.page)):
             return look
-        nameless = _without_names(record, own_names)
+        nameless = _without_names(record)
         believed = self.follower.view.look(nameless, apart_from, older_than)
         match = believed.decision.match
         return believed if believed.claim or (match and match.page == look.page) else look
@@ -328,12 +324,8 @@ def _claim_of_page(own: Collection[Claim], scope: str) -> Claim | None:
     return next((one for one in own if one.is_open and one.record.scope == scope), None)
 
 
-def _without_names(record: PageRecord, own_names: Collection[bytes]) -> PageRecord:
-    """Return *record* without title, headline and words of its URL, which are then not compared.
-
-    Nor are *own_names*, those values of its item that are one of these.
-    """
+def _without_names(record: PageRecord) -> PageRecord:
+    """Return *record* without title, headline and words of its URL, which are then not compared."""
     assert record.evidence is not None
     evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"", words=0)
-    item = b"".join(sorted(keys_of(record.item).difference(own_names)))
-    return record._replace(evidence=evidence.to_bytes(), item=item)
+    return record._replace(evidence=evidence.to_bytes())

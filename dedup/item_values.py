@@ -6,7 +6,7 @@ An item is dropped only if a stored item of a page that its own repeats says all
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from enum import Enum
@@ -17,8 +17,9 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name, digest_of_title, ends_of_title
+from dedup.evidence import Evidence, digest_of_title
 from dedup.limits import shorten, split_url
+from dedup.preference import is_version
 from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE, values_in
 
 LONG_TEXT = 300
@@ -120,13 +121,10 @@ def _members(
 class ItemValues:
     """What an item says: a field and its content as text, by the 8 bytes that stand for each value.
 
-    *names*: of those that are the page's own title or headline, what a stored item must have
-    instead: a name of its page in that field. *wholes*: what stands for main texts as they were,
-    which count where the same page is met again.
+    *wholes*: what stands for main texts as they were, which count where the same page is met again.
     """
 
     contents: Mapping[bytes, tuple[str, str]]
-    names: Mapping[bytes, bytes] = field(default_factory=dict)
     wholes: frozenset[bytes] = frozenset()
 
     @cached_property
@@ -139,7 +137,7 @@ class ItemValues:
     def to_bytes(self) -> bytes:
         """Return what is stored of it: 8 bytes a value or mark, sorted."""
         wholes = sorted(self.wholes)[:MOST_VALUES]
-        return b"".join(sorted({*self.keys, *self.names.values(), *wholes}))
+        return b"".join(sorted({*self.keys, *wholes}))
 
     def beyond(self, stored: Iterable[bytes]) -> dict[str, str]:
         """Return what that one of the *stored* items which says most of it does not say.
@@ -154,6 +152,8 @@ class ItemValues:
         }
 
 
+_MAIN_TEXT = "\0main text"
+"""What stands for the main text of the item's page, in place of its words."""
 NOTHING = ItemValues({})
 """What an item says where the page alone decides."""
 
@@ -184,7 +184,6 @@ class PageOfItem:
         self._moments = moments
         self._html = html
         self._evidence = evidence
-        self._title_has_headline: bool | None = None  # until somebody asks
         self.main_text = main_text
 
     @cached_property
@@ -194,31 +193,26 @@ class PageOfItem:
     def what_says(self, values: Iterable[Value]) -> ItemValues:
         """Return what *values* of an item say.
 
-        Not counted are: the URLs of the page and their usual hashes, and the host in others of its
-        own host; times within three minutes of its fetch or of the start; the main text, but for
-        words that stand nowhere on the page. Raises UnreadableItemError.
+        Not counted are: the URLs of the page and their usual hashes, the host in others of its own
+        host, and in its title the version that they name; times within three minutes of its fetch
+        or of the start; the main text, but that there is one, and for what stands nowhere on the
+        page. Raises UnreadableItemError.
         """
         contents: dict[bytes, tuple[str, str]] = {}
-        names: dict[bytes, bytes] = {}
         wholes = set()
         for path, name, content in values:
             try:
                 whole = text = self._content_of(content)
                 if isinstance(content, str) and len(whole) > LONG_TEXT:
-                    text = self._other_words(whole)
+                    text = self._beside_main_text(whole)
             except Exception as error:  # of the value's own code
                 raise UnreadableItemError(name) from error
             if text != whole:
                 wholes.add(_key(path, whole, is_mark=True))
-            key = _key(path, text)
-            if not text or key in contents:
-                continue
-            contents[key] = name, text
-            if self._is_name(text):
-                names[key] = _key(path, "", is_mark=True)
-        return ItemValues(
-            contents, names if len(contents) <= MOST_VALUES else {}, frozenset(wholes)
-        )
+                contents[_key(path, _MAIN_TEXT)] = name, whole
+            if text:
+                contents[_key(path, text)] = name, text
+        return ItemValues(contents, frozenset(wholes))
 
     def _content_of(self, value: Any) -> str:
         """Return *value* as text with single blanks, empty if it is no content."""
@@ -243,7 +237,19 @@ class PageOfItem:
         if make := _HASHES.get(len(text)):
             is_hash = any(make(u.encode()).hexdigest() == text.lower() for u in self._urls)
             return "" if is_hash else text
+        if self._versions and self._is_title(text):
+            return " ".join(w for w in text.split() if _version(w) not in self._versions) or text
         return text
+
+    def _is_title(self, text: str) -> bool:
+        title = self._evidence.title if self._evidence else b""
+        return bool(title) and len(text) <= LONG_TEXT and digest_of_title(text) == title
+
+    @cached_property
+    def _versions(self) -> set[str]:
+        folders = (folder for url in self._urls for folder in split_url(url).path.split("/"))
+        # A version with a year may be a date, which tells an event from others of its name.
+        return {_version(f) for f in folders if is_version(f) and not _YEAR.search(f)}
 
     def _is_of_fetch(self, value: datetime | float | str) -> bool:
         try:
@@ -258,9 +264,14 @@ class PageOfItem:
             return False
         return any(abs(at - moment) <= 180 for at in times for moment in self._moments)
 
-    def _other_words(self, text: str) -> str:
-        """Return what of a long *text* is not the main text; all of it, if it is another one."""
-        words = _words(" ".join(_texts_of(text, shown=False)) if "</" in text else text)
+    def _beside_main_text(self, text: str) -> str:
+        """Return what of a long *text* is not the main text; all of it, if it is another one.
+
+        That are those of its words that the page shows nowhere, and what is glued to them: in
+        order, as they are. Of HTML, they are attributes and scripts.
+        """
+        parts = _texts_of(text, shown=False) if "</" in text else text.split()
+        words = _words(" ".join(parts))
         if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
@@ -268,7 +279,8 @@ class PageOfItem:
             others -= _words(" ".join(self._texts)) | _words("".join(self._texts))
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
-        return " ".join(sorted(others - {one for one in pieces if one in self._squeezed}))
+        others -= {one for one in pieces if one in self._squeezed}
+        return " ".join(part for part in parts if not others.isdisjoint(_words(part)))
 
     @cached_property
     def _main_words(self) -> set[str]:
@@ -282,25 +294,9 @@ class PageOfItem:
     def _squeezed(self) -> str:
         return "".join("".join(self._texts).casefold().split())
 
-    def _is_name(self, text: str) -> bool:
-        """Return whether *text* is the headline, or the title and has that beside a separator.
-
-        As the title of a print view does: "Tea | Print". A title with other words may be all that
-        tells the page from others with its headline.
-        """
-        names = self._evidence
-        if names is None or not names.headline + names.title or len(text) > LONG_TEXT:
-            return False
-        if names.headline and digest_of_name(text) == names.headline:
-            return True
-        is_title = bool(names.title) and digest_of_title(text) == names.title
-        if is_title and self._title_has_headline is None:
-            ends = map(digest_of_name, ends_of_title(text))
-            self._title_has_headline = not names.headline or names.headline in ends
-        return is_title and bool(self._title_has_headline)
-
 
 _WORD = re.compile(r"\w+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -329,6 +325,10 @@ def _texts_of(html: str, *, shown: bool = True) -> list[str]:
     hidden = etree.Comment, "script", "style", "noscript", "template"
     etree.strip_elements(root, *hidden, with_tail=False)
     return list(root.itertext())
+
+
+def _version(word: str) -> str:
+    return word.casefold().removeprefix("v")
 
 
 def _words(text: str) -> set[str]:

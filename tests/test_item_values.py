@@ -8,7 +8,6 @@ from enum import Enum, IntEnum, StrEnum
 from fractions import Fraction
 from hashlib import md5, sha1, sha256
 from pathlib import PurePosixPath
-from time import process_time
 from uuid import UUID
 
 import attrs
@@ -343,6 +342,14 @@ def of_text(text, html=HTML, main_text=MAIN):
     return contents({"text": text}, PageOfItem([URL], main_text=main_text, html=html))
 
 
+def beside(text, html=HTML, main_text=MAIN):
+    """What counts of a main *text* besides that there is one."""
+    whole = " ".join(text.split())
+    found = [told for _, told in of_text(text, html, main_text)]
+    assert whole in found
+    return [told for told in found if told != whole]
+
+
 class TestTexts:
     def test_the_main_text_says_nothing_however_it_is_set(self):
         half = " ".join(MAIN.split()[: len(MAIN.split()) * 2 // 3])
@@ -354,16 +361,22 @@ class TestTexts:
             half,
             f"{MAIN} tea",
         ):
-            assert of_text(text) == []
+            assert beside(text) == []
+
+    def test_that_there_is_a_main_text_counts(self):
+        """Else the first page whose item lacks it would have all texts dropped."""
+        with_text, without = ({"text": text, "tag": 1} for text in (MAIN, ""))
+        page = PageOfItem([URL], html=HTML, main_text=MAIN)
+        assert says_all(with_text, without, page)
+        assert not says_all(without, with_text, page)
+        assert not says_all({"body": MAIN, "tag": 1}, with_text, page)
 
     def test_of_the_main_text_only_words_count_that_stand_nowhere_on_the_page(self):
-        assert of_text(f"{MAIN} Coffee from Ceylon, inline étoile, 3 cups") == [
-            ("text", "3 coffee cups")
-        ]
+        assert beside(f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups") == ["Coffee -3 cups"]
 
     @each("word", ["scripted", "styled", "hushed", "described", "templated"])
     def test_a_word_that_nobody_sees_on_the_page_counts(self, word):
-        assert of_text(f"{MAIN} {word}") == [("text", word)]
+        assert beside(f"{MAIN} {word}") == [word]
 
     def test_a_text_that_stands_only_in_a_script_is_a_value_as_all_others(self):
         other = article(4)
@@ -376,22 +389,19 @@ class TestTexts:
         few = " ".join(words[: len(words) // 3]) + " x" * LONG_TEXT
         assert of_text(few) == [("text", few)]
 
-    def test_attributes_and_scripts_in_it_count_as_words(self):
-        html = f"<p data-price=5>{MAIN}</p><script>data</script><!-- hushed -->"
-        assert of_text(html, html) == [("text", "5 data")]
+    def test_attributes_and_scripts_in_it_count_in_order_as_they_are(self):
+        html = f"<p data-price=-5.1>{MAIN}</p><i class=Aa></i><script>data: 'b'</script><!-- b -->"
+        assert beside(html, html) == ["data: 'b' -5.1 Aa"]
+        one, other = (
+            f"{MAIN}<li class='tab {first}'>1</li><li class='tab {second}'>2</li>"
+            for first, second in (("active", ""), ("", "active"))
+        )
+        assert beside(one, one) != beside(other, other)
 
     @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])
     def test_any_text_that_mentions_tags_is_read(self, text):
         long = text + "x" * LONG_TEXT
         assert of_text(long) == [("text", long)]
-
-    def test_a_title_is_looked_at_once_however_often_it_is_said(self):
-        title = " ".join("a" * 140)
-        names = digest_of_title(title), digest_of_name("The News")
-        page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, *names))
-        start = process_time()
-        said({"links": [title] * 20_000}, page)
-        assert process_time() - start < 5
 
     def test_as_a_whole_it_counts_where_the_page_is_met_again(self):
         shown = f"{MAIN} now 5 EUR"
@@ -399,68 +409,50 @@ class TestTexts:
             said({"text": text}, PageOfItem([URL], html=shown, main_text=MAIN))
             for text in (MAIN, shown)
         ]
-        assert items[0].keys == items[1].keys == frozenset()
+        assert items[0].keys == items[1].keys
         assert items[0].to_bytes() != items[1].to_bytes()
-        assert values_in(items[1].to_bytes()) == frozenset()
+        assert values_in(items[1].to_bytes()) == items[0].keys
 
     def test_words_that_nobody_separates_count_only_where_they_stand_nowhere(self):
         html = f"<p>{CHINESE}</p><p>早上五点开门，老板</p>"
         text = f"{CHINESE}五点开门。"
-        assert of_text(CHINESE * 3, html, CHINESE) == []
-        assert of_text(text * 3, html, CHINESE) == []
-        assert of_text(f"{CHINESE * 3} 昨天下雨", html, CHINESE) == [("text", "昨天下雨")]
+        assert beside(CHINESE * 3, html, CHINESE) == []
+        assert beside(text * 3, html, CHINESE) == []
+        assert beside(f"{CHINESE * 3} 昨天下雨", html, CHINESE) == ["昨天下雨"]
 
     def test_it_is_asked_for_only_if_a_text_is_long(self):
         assert not has_long_text(values_of({"a": "x" * LONG_TEXT, "b": b"x" * 1000}))
         assert has_long_text(values_of({"a": ["", "x" * (LONG_TEXT + 1)]}))
 
 
-class TestNames:
-    PAGE = PageOfItem(
-        [URL],
-        evidence=Evidence(
-            1, bytes(16), 1, digest_of_title("The news - Print"), digest_of_name("The News")
-        ),
-    )
-
-    def test_the_headline_and_a_title_with_it_count_but_are_told(self):
-        item = {"title": "The News - Print", "head": ["the  news"], "tag": "News", "a": "else"}
-        names = said(item, self.PAGE).names
-        assert names.keys() == said({"title": item["title"], "head": item["head"]}, self.PAGE).keys
-        assert len(names) == 2
-        assert names.keys() < said(item, self.PAGE).keys
-
-    def test_a_stored_item_must_have_a_name_of_its_page_in_that_field(self):
-        item, other = said({"head": "The News"}, self.PAGE), said({"head": "The News"})
-        [mark] = item.names.values()
-        assert mark in keys_of(item.to_bytes())
-        assert mark not in values_in(item.to_bytes())
-        assert mark not in keys_of(other.to_bytes())
-        assert mark not in keys_of(said({"title": "The News"}, self.PAGE).to_bytes())
+class TestTitles:
+    @staticmethod
+    def of_title(folder, title, field="title"):
+        evidence = Evidence(1, bytes(16), 1, digest_of_title(title))
+        page = PageOfItem([f"http://a.example/en/{folder}/tea"], evidence=evidence)
+        return contents({field: title, "version": folder}, page)
 
     @each(
-        ("title", "headline", "is_name"),
+        ("folder", "title", "told"),
         [
-            ("The News - Print", "The News", True),
-            ("Print | The News", "The News", True),
-            ("The Lamp (red)", "The Lamp", False),
-            ("More - Print", "The News", False),
-            ("More - Print", "", True),
-            ("The Lamp 3000 lumen, not dimmable", "The Lamp", False),
-            ("The Lamp 3000 lumen | Shop", "The Lamp", False),
-            ("Large The Lamp", "The Lamp", False),
+            ("v1.9.0", "Tea | Brew v1.9.0", "Tea | Brew"),
+            ("1.9.0", "Tea | Brew V1.9.0", "Tea | Brew"),
+            ("dev", "Tea - Brew dev", "Tea - Brew"),
+            ("v1.9.0", "Tea | Brew v1.9.1", "Tea | Brew v1.9.1"),
+            ("v1.9.0", "v1.9.0", "v1.9.0"),
+            ("tea", "Tea", "Tea"),
+            ("05.12.2026", "Jam session | 05.12.2026", "Jam session | 05.12.2026"),
+            ("12.5", "Tea " * 80 + "12.5", "Tea " * 80 + "12.5"),
         ],
     )
-    def test_a_title_is_a_name_if_it_has_the_headline_beside_a_sign_or_there_is_none(
-        self, title, headline, is_name
-    ):
-        names = digest_of_title(title), digest_of_name(headline)
-        page = PageOfItem([URL], evidence=Evidence(1, bytes(16), 1, *names))
-        assert len(said({"title": title, "a": "More"}, page).names) == is_name
+    def test_the_version_that_the_url_names_says_nothing_in_the_title(self, folder, title, told):
+        assert self.of_title(folder, title) == [("title", told), ("version", folder)]
 
-    def test_of_too_many_values_none_is_told_apart(self):
-        item = {"head": "The News", "all": list(range(MOST_VALUES))}
-        assert said(item, self.PAGE).names == {}
+    def test_a_headline_counts_and_so_does_a_title_with_other_words(self):
+        evidence = Evidence(1, bytes(16), 1, digest_of_title("Tea | Print"), digest_of_name("Tea"))
+        page = PageOfItem([URL], evidence=evidence)
+        item = {"name": "Tea", "title": "Tea | Print"}
+        assert contents(item, page) == sorted(item.items())
 
 
 SEEN = {

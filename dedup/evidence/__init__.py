@@ -8,7 +8,6 @@ from dedup.evidence.evidence import (
     digest_of_name,
     digest_of_title,
     digest_of_view,
-    ends_of_title,
     segments_of,
 )
 from dedup.evidence.objection import (
@@ -39,7 +38,6 @@ __all__ = [
     "digest_of_name",
     "digest_of_title",
     "digest_of_view",
-    "ends_of_title",
     "names_agree",
     "segments_of",
 ]

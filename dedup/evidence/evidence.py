@@ -1,7 +1,7 @@
 """What a page shows besides its main text, and the bytes that are stored of that."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
@@ -114,19 +114,8 @@ def digest_of_title(title: str) -> bytes:
     return b"".join(digest_of_name(part) for part in (first, "".join(middle), last) if part)
 
 
-def ends_of_title(title: str) -> Iterator[str]:
-    """Yield what stands before, and what behind, each separator of segments in *title*.
-
-    But for brackets: what is in them may tell a variant from others of its name.
-    """
-    for separator in _SEPARATOR.finditer(title):
-        yield title[: separator.start()]
-        yield title[separator.end() :]
-
-
 # As those between the name of a page, of its section and of its site.
-_SEPARATOR = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]")
-_BETWEEN_SEGMENTS = re.compile(rf"{_SEPARATOR.pattern}|\s[(\[]")
+_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]|\s[(\[]")
 
 
 def digest_of_name(name: str) -> bytes:

@@ -266,9 +266,7 @@ class Judge:
         canonical = None
         if self.canonicals.are_asked and state and not options.key:
             canonical = await self._wait_for_canonical(page, record, state, options)
-        verdict, claim, number = await self._reserve(
-            record, state, said, canonical, again=options.again
-        )
+        verdict, claim, number = await self._reserve(record, state, canonical, again=options.again)
         assert verdict
         if verdict.is_duplicate and number is not None:
             url = "" if state and options.key else key
@@ -320,7 +318,6 @@ class Judge:
         self,
         record: PageRecord,
         state: ResponseState | None,
-        said: ItemValues,
         canonical: str | None,
         *,
         again: bool,
@@ -338,7 +335,7 @@ class Judge:
             try:
                 start = perf_counter()
                 reservation = await self.detector.reserve(
-                    record, again=again, own_names=said.names, believes=believes, own=own
+                    record, again=again, believes=believes, own=own
                 )
             except StoreDownError as error:
                 self.begin_outage(error)

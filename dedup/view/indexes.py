@@ -1,12 +1,12 @@
 """The pages of a scope whose main text is equal or near, and which of them may be the original."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from dedup.arrays import Packed
-from dedup.evidence import VIEW, KnownNames, Names, Objection, Witness, segments_of
+from dedup.evidence import VIEW, KnownNames, Names, Objection
 from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
 from dedup.record import PageRecord, Stored, keys_of, unpack_items, values_in
@@ -38,12 +38,10 @@ class Search:
         record: PageRecord,
         *,
         finds_parts: bool,
-        own_names: Mapping[bytes, bytes] = {},
         counts: PageFilter = lambda number: True,
     ) -> None:
         """Create it for a *record*; *finds_parts*: of the method by which pages are near.
 
-        *own_names*: which values of its item are the page's title or headline, and their marks.
         *counts* says of a page whether it is considered.
         """
         self._rule = rule
@@ -52,7 +50,6 @@ class Search:
         self._record = record
         self._page = record.witness
         self._keys = values_in(record.item)
-        self._own_names = own_names
         self._finds_parts = finds_parts
         self._counts = counts
         self._left: float = MOST_OBJECTIONS
@@ -102,7 +99,7 @@ class Search:
     def objection(self, number: int, *, is_exact: bool) -> Objection | None:
         """Return what speaks against dropping the item for one of page *number*."""
         original = self._pages.witness(number)
-        is_said = self._is_said(number, original)
+        is_said = self._pages.says_all(number, self._keys)
         objection = None
         if is_said or not self.first[0]:  # the first one is told, whatever it is
             objection = self._rule.objection(
@@ -122,34 +119,6 @@ class Search:
     def _known(self) -> KnownNames | None:
         shown = self._page.evidence
         return self._names.of(host(self._record.key), shown) if shown else None
-
-    def _is_said(self, number: int, original: Witness) -> bool:
-        """Return whether an item of page *number* says all that the item says.
-
-        A name of its own page will do for the page's own title or headline, if both pages have one
-        headline.
-        """
-        if self._pages.says_all(number, self._keys):
-            return True
-        if not self._has_headline_of(original):
-            return False
-        names = self._own_names
-        others = self._keys.difference(names).union(names.values())
-        return bool(names) and self._pages.says_all(number, others)
-
-    def _has_headline_of(self, original: Witness) -> bool:
-        """Return whether both pages have one headline, and that is not the site's.
-
-        The title counts of a page that has no headline.
-        """
-        page = self._page.evidence
-        if not page or not original.evidence:
-            return False
-        name, other = page.headline, original.evidence.headline
-        if not name:
-            name, other = page.title, original.evidence.title
-        is_own = self._known is None or not self._known.own.isdisjoint(segments_of(name))
-        return bool(name) and name == other and is_own
 
 
 class EqualPages:

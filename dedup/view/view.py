@@ -1,7 +1,7 @@
 """The view: what a process knows of all stored pages, in memory, to look at."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -65,13 +65,11 @@ class View:
         record: PageRecord,
         apart_from: Container[int] = (),
         older_than: float = inf,
-        own_names: Mapping[bytes, bytes] = {},
     ) -> Look:
         """Return what *record* is among the stored pages.
 
         Pages with the numbers *apart_from* do not count, nor open claims that are not *older_than*
-        one. *own_names*: which values of its item are the page's title or headline, and their
-        marks.
+        one.
         """
         search = Search(
             self.rule,
@@ -79,7 +77,6 @@ class View:
             self._names,
             record,
             finds_parts=self.method.finds_parts,
-            own_names=own_names,
             counts=lambda number: (
                 number not in self._ended
                 and number not in apart_from
