@@ -87,14 +87,16 @@ def find_candidates(
     """Find the pairs of *documents*, pages with *keys*, within a generous distance by a method.
 
     That distance is the *max_distance* of the arguments of *choice*. Otherwise it is the largest
-    one of the method's `sweep` before most pairs are alike by chance. *progress* is called for
-    every page; *hashing*: see `Method`.
+    one of the method's `sweep` before most pairs are alike by chance, its own at least.
+    *progress* is called for every page; *hashing*: see `Method`.
     """
     method, has_limit = choice.method(), "max_distance" in choice.arguments
     methods = choice.sweep() if choice.kind.sweep[0] == "max_distance" else [method]
     if has_limit:
         methods = [*(one for one in methods if one.max_distance < method.max_distance), method]
-    thresholds, method = [one.max_distance for one in methods], methods[-1].with_hashing(hashing)
+    thresholds = [one.max_distance for one in methods]
+    least = bisect_left(thresholds, method.max_distance) + 1
+    method = methods[-1].with_hashing(hashing)
     sketches = method.sketches(documents)
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
@@ -107,7 +109,7 @@ def find_candidates(
                     strata[bisect_left(thresholds, match.distance)].append(pair)
             index.add(sketch, number)
         if not has_limit:
-            enough = _count_before_chance(strata, len(documents))
+            enough = _count_before_chance(strata, len(documents), least)
             del strata[enough:], thresholds[enough:], methods[enough:]
         progress()
     for pairs in strata:
@@ -115,11 +117,11 @@ def find_candidates(
     return Candidates(methods[-1].with_hashing(hashing), dict(zip(thresholds, strata, strict=True)))
 
 
-def _count_before_chance(strata: Sequence[Sequence[Pair]], pages: int) -> int:
-    """Return the number of strata before pairs are mostly alike by chance; at least 1."""
+def _count_before_chance(strata: Sequence[Sequence[Pair]], pages: int, least: int) -> int:
+    """Return the number of strata before pairs are mostly alike by chance; at least *least*."""
     nearer, enough = 0, max(_FEW_PAIRS, pages / _PAGES_PER_PAIR)
     for number, stratum in enumerate(strata):
-        if nearer >= enough and len(stratum) > nearer / 2:
+        if number >= least and nearer >= enough and len(stratum) > nearer / 2:
             return number
         nearer += len(stratum)
     return len(strata)

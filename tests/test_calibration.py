@@ -144,17 +144,27 @@ def test_a_sample_does_not_depend_on_the_order_of_the_pages():
 
 
 @each(
-    ("sizes", "kept"),
+    ("sizes", "least", "kept"),
     [
-        ([5, 600, 5], 3),  # there are few pairs before
-        ([0, 600], 2),
-        ([50, 26, 5], 1),
-        ([50, 25, 38], 2),
-        ([50, 25, 37], 3),
+        ([5, 600, 5], 1, 3),  # there are few pairs before
+        ([0, 600], 1, 2),
+        ([50, 26, 5], 1, 1),
+        ([50, 25, 38], 1, 2),
+        ([50, 25, 37], 1, 3),
+        ([50, 26, 600, 600], 3, 3),
     ],
 )
-def test_strata_end_where_pairs_are_alike_by_chance(sizes, kept):
-    assert _count_before_chance([[(0, 1)] * size for size in sizes], 1000) == kept
+def test_strata_end_where_pairs_are_alike_by_chance(sizes, least, kept):
+    assert _count_before_chance([[(0, 1)] * size for size in sizes], 1000, least) == kept
+
+
+@each("name", ["simhash", "verified", "minhash"])
+def test_the_pairs_within_the_default_threshold_are_always_there(name):
+    documents = [Document.from_main_text(f"{article(1)} {number}") for number in range(40)]
+    choice = MethodChoice.of(name)
+    keys = [str(number) for number in range(40)]
+    found = find_candidates(choice, keys, documents)
+    assert found.method.max_distance >= choice.method().max_distance
 
 
 def found(kind, arguments, documents):

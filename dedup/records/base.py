@@ -308,10 +308,11 @@ def timestamp(value: Any, field: str) -> float | None:
     try:
         if isinstance(value, int | float | str) and not isinstance(value, bool):
             return _seconds(value)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, OSError):
         pass
     raise RecordError(
-        f"the field {field!r} must be an ISO 8601 date or seconds since 1970, got {value!r:.60}"
+        f"the field {field!r} must be an ISO 8601 date, an HTTP date or seconds since 1970, got "
+        f"{value!r:.60}"
     )
 
 
@@ -324,8 +325,7 @@ def _seconds(value: float | str) -> float:
             return _in_utc(datetime.fromisoformat(value.strip()))
         except ValueError:
             return _in_utc(parsedate_to_datetime(value))
-    if seconds != seconds or abs(seconds) == float("inf"):
-        raise ValueError(value)
+    datetime.fromtimestamp(seconds, UTC)  # refuses what is no date, such as milliseconds
     return seconds
 
 

@@ -73,7 +73,7 @@ def scan(
             else:
                 for number, record in new:
                     waiting.append(number, record)
-    fields.check()
+    fields.check(outcome.first_bad)
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
@@ -112,8 +112,10 @@ class _FieldCheck:
             if self._records == _RECORDS_WITHOUT_FIELD:
                 self.check()
 
-    def check(self) -> None:
+    def check(self, first_bad: str | None = None) -> None:
         """Raise RecordError if there is no record so far, or none has such a field."""
+        if not self._records and first_bad:
+            raise RecordError(f"all records are bad; the first one: {first_bad}")
         check_fields(self._reader, self._reader.format.paths, self._records, self._seen)
 
 
