@@ -145,6 +145,15 @@ def sketches(
     return reader.sketch(df, others, field)
 
 
+def _content_of(contents: Mapping[str, str | None]) -> tuple[str, str]:
+    """Return the one kind of content that has a column, and its name."""
+    named = {kind: name for kind, name in contents.items() if name is not None}
+    if len(named) != 1:
+        got = " and ".join(named) or "none of them"
+        raise ValueError(f"exactly one of text, html and record must name a column, got {got}")
+    return named.popitem()
+
+
 def _reader_of(
     df: DataFrame,
     contents: Mapping[str, str | None],
@@ -171,11 +180,7 @@ def _reader_of(
         preference = load_preference(CRITERIA, keep)
     with naming("extractor "):
         extract: Extractor = load_extractor(extractor)
-    named = {kind: name for kind, name in contents.items() if name is not None}
-    if len(named) != 1:
-        got = " and ".join(named) or "none of them"
-        raise ValueError(f"exactly one of text, html and record must name a column, got {got}")
-    [(kind, content)] = named.items()
+    kind, content = _content_of(contents)
     # Records have keys of their own unless another column is named.
     own_key = None if kind == "record" and key == "url" else key or ""
     if not 1 <= page_timeout <= SECONDS_OF_A_DAY:
