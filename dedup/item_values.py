@@ -72,6 +72,8 @@ def values_of(
         visits += 1
         if value is None or (field in ignored and field):
             continue
+        if hasattr(type(value), "unicode_string"):  # a URL of pydantic
+            value = str(value)
         if isinstance(value, _SINGLE):
             found.append(Value(path, field, value))
             continue
@@ -230,6 +232,9 @@ class PageOfItem:
         if _URL.match(text):
             if text in self._urls:
                 return ""
+            url, *fragment = text.partition("#")
+            if url in self._urls:  # a permalink: its fragment names a part of the page
+                return "".join(fragment)
             host = split_url(text).netloc
             return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
         if _TIME.match(text) and self._is_of_fetch(text):

@@ -267,6 +267,8 @@ class TestUrls:
         ("url", "told"),
         [
             ("http://a.example/b?c=d#e", "/b?c=d#e"),
+            (f"{URL}#p2", "#p2"),
+            (pydantic.HttpUrl("http://a.example/b"), "/b"),
             ("https://a.example/b", "/b"),
             ("//a.example/b", "/b"),
             ("/b", "/b"),
