@@ -114,7 +114,7 @@ class PageReader:
         return PageRecord(
             tokens=tokens,
             digest=digest_of(document),
-            sketch=self._method.stored(document, sketch),
+            sketch=self._method.sketch_bytes(document, sketch),
             evidence=None if evidence is None else evidence.to_bytes(),
         )
 

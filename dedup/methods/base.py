@@ -222,7 +222,7 @@ class Method(ABC):
         return 1
 
     @final
-    def stored(self, document: Document, sketch: Any | None) -> bytes | None:
+    def sketch_bytes(self, document: Document, sketch: Any | None) -> bytes | None:
         """Return the *sketch* of *document* for storage, ``None`` if it says nothing of the text.
 
         As of a text that could not be decoded: its words are what is left between U+FFFD.

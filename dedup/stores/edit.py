@@ -123,7 +123,7 @@ def _sketch(
         ).fetchall()
         if found:
             document = method.document(text)
-            data = method.stored(document, method.sketch(document))
+            data = method.sketch_bytes(document, method.sketch(document))
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
                 ((data, len(document.tokens), digest_of(document), *page) for page in found),
