@@ -131,8 +131,10 @@ class Detector:
         again: bool,
         own: Collection[Claim],
         believes: Callable[[Objection, str], bool] | None,
+        *,
+        as_a_whole: bool = False,
     ) -> Reservation:
-        """*reason*: why *record* is compared with nothing else."""
+        """*reason*: why *record* is compared with nothing else. *as_a_whole*: as a view looks."""
         view = self.follower.view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self.follower.view is not view:
@@ -151,9 +153,9 @@ class Detector:
             believes = None
         look = None
         if is_compared:
-            look = await self._look(record, numbers, own, claim, believes)
+            look = await self._look(record, numbers, own, claim, believes, as_a_whole=as_a_whole)
             if not look.is_of_new_page:
-                return await self._barred(record, look, numbers)
+                return await self._barred(record, look, numbers, own, as_a_whole=as_a_whole)
         if claim:
             claim.add_item(record.item)
             return await self._kept(verdict, claim, look, reason)
@@ -161,10 +163,10 @@ class Detector:
         claim.replaces = tuple(replaces)
         if look and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too: of near pages, the lowest number holds.
-            look = await self._look(record, numbers, own, claim, believes)
+            look = await self._look(record, numbers, own, claim, believes, as_a_whole=as_a_whole)
             if not look.is_of_new_page:
                 self.follower.release(claim)
-                return await self._barred(record, look, numbers)
+                return await self._barred(record, look, numbers, own, as_a_whole=as_a_whole)
         return await self._kept(verdict, claim, look, reason)
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
@@ -196,6 +198,8 @@ class Detector:
         own: Collection[Claim],
         claim: Claim | None,
         believes: Callable[[Objection, str], bool] | None,
+        *,
+        as_a_whole: bool,
     ) -> Look:
         """Return what *record* is, without its title if it is a copy by its own word.
 
@@ -204,7 +208,7 @@ class Detector:
         # Of the own ones, some may have got their numbers only now.
         apart_from = earlier.union(one.number for one in own)
         older_than = inf if claim is None or claim.number < 0 else claim.number
-        look = self.follower.view.look(record, apart_from, older_than)
+        look = self.follower.view.look(record, apart_from, older_than, as_a_whole=as_a_whole)
         if not (believes and look.is_of_new_page and look.objection):
             return look
         if not believes(look.objection, await self._key(look.page)):
@@ -266,10 +270,19 @@ class Detector:
         self.follower.claim_later(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
 
-    async def _barred(self, record: PageRecord, look: Look, earlier: set[int]) -> Reservation:
+    async def _barred(
+        self,
+        record: PageRecord,
+        look: Look,
+        earlier: set[int],
+        own: Collection[Claim],
+        *,
+        as_a_whole: bool,
+    ) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.
 
-        Raises HistoryChangedError if the store has learned of more earlier pages since.
+        A page that is met again is repeated only if the whole of its item was said. Raises
+        HistoryChangedError if the store has learned of more earlier pages since.
         """
         if match := look.decision.match:
             if self.store.is_shared:
@@ -284,6 +297,8 @@ class Detector:
                     record.key, match.page, verdict.kind.value, verdict.distance or 0
                 )
             elif not self._several_a_key:
+                if not as_a_whole:
+                    return await self._reserve(record, None, False, own, None, as_a_whole=True)
                 verdict = replace(verdict, kind=Kind.REPEATED)
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)

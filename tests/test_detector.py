@@ -9,6 +9,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.methods.containment import Containment
 from dedup.page import PageReader
+from dedup.record import MARK
 from dedup.rule import Kind, Rule
 from dedup.stores import SqliteStore, finished
 
@@ -106,6 +107,14 @@ def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_revers
             publish(ledger)
     assert said == kinds
     assert len(detector) == kinds.count(Kind.NEW)
+
+
+def test_where_a_page_is_met_again_main_texts_in_items_count_as_a_whole(detector):
+    value, *wholes = (bytes([first]) * 8 for first in (1, MARK | 1, MARK | 2, MARK | 3))
+    one, two, three = (page(BRIDGE, "a")._replace(item=value + whole) for whole in wholes)
+    judged = [detector.judge(record).kind for record in (one, two, one, two)]
+    assert judged == [Kind.NEW, Kind.NEW, Kind.REPEATED, Kind.REPEATED]
+    assert detector.judge(three.under("b")).kind is Kind.EXACT
 
 
 def test_judging_without_claims_does_not_wait(detector):

@@ -38,18 +38,20 @@ class Search:
         record: PageRecord,
         *,
         finds_parts: bool,
+        as_a_whole: bool = False,
         counts: PageFilter = lambda number: True,
     ) -> None:
         """Create it for a *record*; *finds_parts*: of the method by which pages are near.
 
-        *counts* says of a page whether it is considered.
+        *as_a_whole*: main texts in its item count as they are. *counts* says of a page whether it
+        is considered.
         """
         self._rule = rule
         self._pages = pages
         self._names = names
         self._record = record
         self._page = record.witness
-        self._keys = values_in(record.item)
+        self._keys = keys_of(record.item) if as_a_whole else values_in(record.item)
         self._finds_parts = finds_parts
         self._counts = counts
         self._left: float = MOST_OBJECTIONS

@@ -65,11 +65,13 @@ class View:
         record: PageRecord,
         apart_from: Container[int] = (),
         older_than: float = inf,
+        *,
+        as_a_whole: bool = False,
     ) -> Look:
         """Return what *record* is among the stored pages.
 
         Pages with the numbers *apart_from* do not count, nor open claims that are not *older_than*
-        one.
+        one. *as_a_whole*: main texts in its item count as they are.
         """
         search = Search(
             self.rule,
@@ -77,6 +79,7 @@ class View:
             self._names,
             record,
             finds_parts=self.method.finds_parts,
+            as_a_whole=as_a_whole,
             counts=lambda number: (
                 number not in self._ended
                 and number not in apart_from
