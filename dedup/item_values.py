@@ -273,9 +273,11 @@ class PageOfItem:
         """Return what of a long *text* is not the main text; all of it, if it is another one.
 
         That are those of its words that the page shows nowhere, and what is glued to them: in
-        order, as they are. Of HTML, they are attributes and scripts.
+        order, as they are. Of HTML, they are in attributes and scripts, which count whole, each
+        with the next word that is shown: which of several is marked as chosen may be all it says.
         """
-        parts = _texts_of(text, shown=False) if "</" in text else text.split()
+        is_html = "</" in text
+        parts = _texts_of(text, shown=False) if is_html else text.split()
         words = _words(" ".join(parts))
         if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
             return text
@@ -285,7 +287,16 @@ class PageOfItem:
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
         others -= {one for one in pieces if one in self._squeezed}
-        return " ".join(part for part in parts if not others.isdisjoint(_words(part)))
+        told: list[str] = []
+        is_before_shown = False
+        for part in filter(str.strip, parts):
+            if not others.isdisjoint(_words(part)):
+                told.append(part)
+                is_before_shown = is_html
+            elif is_before_shown:
+                told.append(part.split()[0])
+                is_before_shown = False
+        return " ".join(told)
 
     @cached_property
     def _main_words(self) -> set[str]:
@@ -326,7 +337,7 @@ def _texts_of(html: str, *, shown: bool = True) -> list[str]:
     # Neither taken for JSON, nor refused for half a character.
     root = Selector(html.encode("utf-8", "replace").decode(), type="html").root
     if not shown:
-        return [*root.itertext(), *root.xpath("//@*")]
+        return list(map(str, root.xpath("//@*|//text()")))
     hidden = etree.Comment, "script", "style", "noscript", "template"
     etree.strip_elements(root, *hidden, with_tail=False)
     return list(root.itertext())
