@@ -72,6 +72,16 @@ class KeyTable:
         """
         return _expand(self._found(keys, most))
 
+    def find_one(self, key: int, most: int) -> list[int]:
+        """Return at least the highest *most* positions under *key*, in a few microseconds."""
+        first = np.uint64(key & int(_POSITION)) << _BITS
+        ends = np.array([first, first | _POSITION])
+        found: list[int] = []
+        for run in self._runs:
+            start, end = run.searchsorted(ends).tolist()
+            found += (run[max(start, end - most) : end] & _POSITION).tolist()
+        return found
+
     def find_in_parts(
         self, keys: Array, size: int, most: int | None = None
     ) -> Iterator[tuple[Array, Array]]:

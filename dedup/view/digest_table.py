@@ -21,7 +21,6 @@ class DigestTable:
         # To add many at once takes less time; and what comes and goes leaves nothing behind.
         self._latest: dict[bytes, list[int]] = {}
         self._count = 0
-        self._has_others = False
 
     def add(self, digest: bytes, number: int) -> None:
         self._latest.setdefault(digest, []).append(number)
@@ -34,7 +33,6 @@ class DigestTable:
     def add_many(self, digests: Sequence[bytes], numbers: Sequence[int]) -> None:
         keys = np.frombuffer(b"".join([digest[:8] for digest in digests]), "<u8")
         self._table.add(keys, np.array(numbers, np.uint64))
-        self._has_others = True
 
     def discard(self, digest: bytes, number: int) -> None:
         """Forget page *number*, if it is one of the latest: as seldom as others go."""
@@ -47,11 +45,8 @@ class DigestTable:
 
     def find(self, digest: bytes) -> list[int]:
         """Return the pages that may have *digest*, by number; of thousands, the latest."""
-        numbers = self._latest.get(digest, [])
-        if self._has_others:
-            _, others = self._table.find(np.frombuffer(digest[:8], "<u8"), _MOST_FOUND)
-            numbers = [*numbers, *others.tolist()]
-        return sorted(numbers)
+        others = self._table.find_one(int.from_bytes(digest[:8], "little"), _MOST_FOUND)
+        return sorted([*self._latest.get(digest, ()), *others])
 
     @property
     def nbytes(self) -> int:
