@@ -17,9 +17,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_title
+from dedup.evidence import Evidence, digest_of_title, split_title
 from dedup.limits import shorten, split_url
-from dedup.preference import is_version
 from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE, values_in
 
 LONG_TEXT = 300
@@ -239,11 +238,13 @@ class PageOfItem:
             return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
         if _TIME.match(text) and self._is_of_fetch(text):
             return ""
-        if make := _HASHES.get(len(text)):
-            is_hash = any(make(u.encode()).hexdigest() == text.lower() for u in self._urls)
-            return "" if is_hash else text
+        make = _HASHES.get(len(text))
+        if make and any(make(url.encode()).hexdigest() == text.lower() for url in self._urls):
+            return ""
         if self._versions and self._is_title(text):
-            return " ".join(w for w in text.split() if _version(w) not in self._versions) or text
+            name, site = split_title(text)
+            words = [word for word in site.split() if _version(word) not in self._versions]
+            return " ".join([name, *words])
         return text
 
     def _is_title(self, text: str) -> bool:
@@ -253,8 +254,8 @@ class PageOfItem:
     @cached_property
     def _versions(self) -> set[str]:
         folders = (folder for url in self._urls for folder in split_url(url).path.split("/"))
-        # A version with a year may be a date, which tells an event from others of its name.
-        return {_version(f) for f in folders if is_version(f) and not _YEAR.search(f)}
+        # Neither a date nor a size, which may tell an event or a variant from others of its name.
+        return {_version(folder) for folder in folders if _VERSION.fullmatch(folder)}
 
     def _is_of_fetch(self, value: datetime | float | str) -> bool:
         try:
@@ -312,7 +313,7 @@ class PageOfItem:
 
 
 _WORD = re.compile(r"\w+")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_VERSION = re.compile(r"(?!.*(?:19|20)\d\d)(?:v\d+|\d+\.\d+\.\d+)(?:\.\w+)*", re.IGNORECASE)
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"

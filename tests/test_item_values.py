@@ -439,12 +439,19 @@ class TestTitles:
         [
             ("v1.9.0", "Tea | Brew v1.9.0", "Tea | Brew"),
             ("1.9.0", "Tea | Brew V1.9.0", "Tea | Brew"),
-            ("dev", "Tea - Brew dev", "Tea - Brew"),
-            ("v1.9.0", "Tea | Brew v1.9.1", "Tea | Brew v1.9.1"),
-            ("v1.9.0", "v1.9.0", "v1.9.0"),
-            ("tea", "Tea", "Tea"),
-            ("05.12.2026", "Jam session | 05.12.2026", "Jam session | 05.12.2026"),
-            ("12.5", "Tea " * 80 + "12.5", "Tea " * 80 + "12.5"),
+            ("v2", "Tea - Brew v2 (brew)", "Tea - Brew (brew)"),
+            ("v1.9.0", f"Of 32 characters | {'x' * 6} v1.9.0", f"Of 32 characters | {'x' * 6}"),
+            *(
+                (folder, title, title)
+                for folder, title in [
+                    ("v1.9.0", "Tea | Brew v1.9.1"),
+                    ("v1.9.0", "Brew v1.9.0 | Tea"),
+                    ("main", "Lamps | main hall"),
+                    ("1.5", "Cable | 1.5"),
+                    ("05.12.2026", "Jam session | 05.12.2026"),
+                    ("v1.9.0", f"Tea | {'Brew ' * 80}v1.9.0"),
+                ]
+            ),
         ],
     )
     def test_the_version_that_the_url_names_says_nothing_in_the_title(self, folder, title, told):

@@ -9,6 +9,7 @@ from dedup.evidence.evidence import (
     digest_of_title,
     digest_of_view,
     segments_of,
+    split_title,
 )
 from dedup.evidence.objection import (
     DEMANDS,
@@ -40,4 +41,5 @@ __all__ = [
     "digest_of_view",
     "names_agree",
     "segments_of",
+    "split_title",
 ]

@@ -114,6 +114,12 @@ def digest_of_title(title: str) -> bytes:
     return b"".join(digest_of_name(part) for part in (first, "".join(middle), last) if part)
 
 
+def split_title(title: str) -> tuple[str, str]:
+    """Return the first segment of *title*, and the rest, which begins with the separator."""
+    end = separator.start() if (separator := _BETWEEN_SEGMENTS.search(title)) else len(title)
+    return title[:end], title[end:]
+
+
 # As those between the name of a page, of its section and of its site.
 _BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]|\s[(\[]")
 
