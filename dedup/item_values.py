@@ -254,7 +254,7 @@ class PageOfItem:
     @cached_property
     def _versions(self) -> set[str]:
         folders = (folder for url in self._urls for folder in split_url(url).path.split("/"))
-        # Neither a date nor a size, which may tell an event or a variant from others of its name.
+        # Without a v, it may be a date, a size or a section, and tell a page from others of a name.
         return {_version(folder) for folder in folders if _VERSION.fullmatch(folder)}
 
     def _is_of_fetch(self, value: datetime | float | str) -> bool:
@@ -275,7 +275,7 @@ class PageOfItem:
 
         That are those of its words that the page shows nowhere, and what is glued to them: in
         order, as they are. Of HTML, they are in attributes and scripts, which count whole, each
-        with the next word that is shown: which of several is marked as chosen may be all it says.
+        with the next word of the main text: which of several is chosen may be all that it says.
         """
         is_html = "</" in text
         parts = _texts_of(text, shown=False) if is_html else text.split()
@@ -289,14 +289,14 @@ class PageOfItem:
         pieces = {word for word in others if _UNSEPARATED.search(word)}
         others -= {one for one in pieces if one in self._squeezed}
         told: list[str] = []
-        is_before_shown = False
+        is_before_main = False
         for part in filter(str.strip, parts):
             if not others.isdisjoint(_words(part)):
                 told.append(part)
-                is_before_shown = is_html
-            elif is_before_shown:
+                is_before_main = is_html
+            elif is_before_main and not self._main_words.isdisjoint(_words(part)):
                 told.append(part.split()[0])
-                is_before_shown = False
+                is_before_main = False
         return " ".join(told)
 
     @cached_property
@@ -313,7 +313,7 @@ class PageOfItem:
 
 
 _WORD = re.compile(r"\w+")
-_VERSION = re.compile(r"(?!.*(?:19|20)\d\d)(?:v\d+|\d+\.\d+\.\d+)(?:\.\w+)*", re.IGNORECASE)
+_VERSION = re.compile(r"v\d+(?:\.\w+)+", re.IGNORECASE)
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"

@@ -395,10 +395,11 @@ class TestTexts:
         html = f"<p data-price=-5.1>{MAIN}</p><i class=Aa></i><script>data: 'b'</script><!-- b -->"
         assert beside(html, html) == [f"-5.1 {MAIN.split()[0]} Aa data: 'b'"]
         one, other = (
-            f"{MAIN}<li class='tab {first}'>1</li><li class='tab {second}'>2</li>"
-            for first, second in (("active", ""), ("", "active"))
+            f"{MAIN} <li{first}>tea</li> <li{second}>ferry</li> <b class=seen>9</b>"
+            for first, second in ((" class=chosen", ""), ("", " class=chosen"))
         )
-        assert beside(one, one) != beside(other, other)
+        assert beside(one, one, "tea ferry") == ["chosen tea seen"]
+        assert beside(other, other, "tea ferry") == ["chosen ferry seen"]
 
     @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])
     def test_any_text_that_mentions_tags_is_read(self, text):
@@ -438,8 +439,8 @@ class TestTitles:
         ("folder", "title", "told"),
         [
             ("v1.9.0", "Tea | Brew v1.9.0", "Tea | Brew"),
-            ("1.9.0", "Tea | Brew V1.9.0", "Tea | Brew"),
-            ("v2", "Tea - Brew v2 (brew)", "Tea - Brew (brew)"),
+            ("V1.9.0", "Tea | Brew 1.9.0", "Tea | Brew"),
+            ("v2.x", "Tea - Brew v2.x (brew)", "Tea - Brew (brew)"),
             ("v1.9.0", f"Of 32 characters | {'x' * 6} v1.9.0", f"Of 32 characters | {'x' * 6}"),
             *(
                 (folder, title, title)
@@ -448,7 +449,9 @@ class TestTitles:
                     ("v1.9.0", "Brew v1.9.0 | Tea"),
                     ("main", "Lamps | main hall"),
                     ("1.5", "Cable | 1.5"),
-                    ("05.12.2026", "Jam session | 05.12.2026"),
+                    ("v8", "Manual | Model v8"),
+                    ("8.8.4.4", "Look-up - 8.8.4.4"),
+                    ("05.12.26", "Jam session | 05.12.26"),
                     ("v1.9.0", f"Tea | {'Brew ' * 80}v1.9.0"),
                 ]
             ),
