@@ -119,7 +119,11 @@ class Detector:
             record = with_digest(record)
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, reason, again, own, believes)
+                reservation = await self._reserve(record, reason, again, own, believes)
+                if reservation.verdict and reservation.verdict.kind is Kind.REPEATED:
+                    # So it is only if the whole of its item was said.
+                    return await self._reserve(record, reason, again, own, as_a_whole=True)
+                return reservation
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
@@ -130,7 +134,7 @@ class Detector:
         reason: str | None,
         again: bool,
         own: Collection[Claim],
-        believes: Callable[[Objection, str], bool] | None,
+        believes: Callable[[Objection, str], bool] | None = None,
         *,
         as_a_whole: bool = False,
     ) -> Reservation:
@@ -155,7 +159,7 @@ class Detector:
         if is_compared:
             look = await self._look(record, numbers, own, claim, believes, as_a_whole=as_a_whole)
             if not look.is_of_new_page:
-                return await self._barred(record, look, numbers, own, as_a_whole=as_a_whole)
+                return await self._barred(record, look, numbers)
         if claim:
             claim.add_item(record.item)
             return await self._kept(verdict, claim, look, reason)
@@ -166,7 +170,7 @@ class Detector:
             look = await self._look(record, numbers, own, claim, believes, as_a_whole=as_a_whole)
             if not look.is_of_new_page:
                 self.follower.release(claim)
-                return await self._barred(record, look, numbers, own, as_a_whole=as_a_whole)
+                return await self._barred(record, look, numbers)
         return await self._kept(verdict, claim, look, reason)
 
     def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
@@ -270,19 +274,10 @@ class Detector:
         self.follower.claim_later(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
 
-    async def _barred(
-        self,
-        record: PageRecord,
-        look: Look,
-        earlier: set[int],
-        own: Collection[Claim],
-        *,
-        as_a_whole: bool,
-    ) -> Reservation:
+    async def _barred(self, record: PageRecord, look: Look, earlier: set[int]) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.
 
-        A page that is met again is repeated only if the whole of its item was said. Raises
-        HistoryChangedError if the store has learned of more earlier pages since.
+        Raises HistoryChangedError if the store has learned of more earlier pages since.
         """
         if match := look.decision.match:
             if self.store.is_shared:
@@ -297,8 +292,6 @@ class Detector:
                     record.key, match.page, verdict.kind.value, verdict.distance or 0
                 )
             elif not self._several_a_key:
-                if not as_a_whole:
-                    return await self._reserve(record, None, False, own, None, as_a_whole=True)
                 verdict = replace(verdict, kind=Kind.REPEATED)
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)
