@@ -294,8 +294,8 @@ class PageOfItem:
             if not others.isdisjoint(_words(part)):
                 told.append(part)
                 is_before_main = is_html
-            elif is_before_main and not self._main_words.isdisjoint(_words(part)):
-                told.append(part.split()[0])
+            elif is_before_main and (shown := _words(part) & self._main_words):
+                told.append(next(word for word in _WORD.findall(part) if word.casefold() in shown))
                 is_before_main = False
         return " ".join(told)
 

@@ -70,7 +70,9 @@ def test_texts_that_could_not_be_decoded_are_duplicates_if_they_are_equal():
         assert kinds == [Kind.NEW, Kind.NEW, Kind.EXACT]
         long = article(3) + article(4)
         texts.add("d", long)
-        assert texts.add("e", long.replace("e", "\ufffd", len(long) // 100)).kind is Kind.NEAR
+        for share, kind in ((100, Kind.NEAR), (70, Kind.NEW)):
+            undecoded = long.replace("e", "\ufffd", len(long) // share)
+            assert texts.add(str(share), undecoded).kind is kind
 
 
 @pytest.mark.parametrize(

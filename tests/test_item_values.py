@@ -375,6 +375,7 @@ class TestTexts:
 
     def test_of_the_main_text_only_words_count_that_stand_nowhere_on_the_page(self):
         assert beside(f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups") == ["Coffee -3 cups"]
+        assert beside(f"coffee {MAIN}") == ["coffee"]  # in HTML, the next word counts, too
 
     @each("word", ["scripted", "styled", "hushed", "described", "templated"])
     def test_a_word_that_nobody_sees_on_the_page_counts(self, word):
@@ -395,7 +396,7 @@ class TestTexts:
         html = f"<p data-price=-5.1>{MAIN}</p><i class=Aa></i><script>data: 'b'</script><!-- b -->"
         assert beside(html, html) == [f"-5.1 {MAIN.split()[0]} Aa data: 'b'"]
         one, other = (
-            f"{MAIN} <li{first}>tea</li> <li{second}>ferry</li> <b class=seen>9</b>"
+            f"{MAIN} <li{first}>Old tea</li> <li{second}>ferry</li> <b class=seen>9</b>"
             for first, second in ((" class=chosen", ""), ("", " class=chosen"))
         )
         assert beside(one, one, "tea ferry") == ["chosen tea seen"]

@@ -135,7 +135,7 @@ HEAVY = {
 
 
 START = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
-ONLY_LATER = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark", "rich", "jinja2", "babel",
+ONLY_LATER = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark", "rich", "jinja2",
               "tldextract"}  # fmt: skip
 
 

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
-from dedup.limits import LONGEST_URL
-
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -55,7 +53,7 @@ SEVERAL = ""
 def canonical_link(tree: "HtmlElement") -> str | None:
     """Return the URL of the canonical link of a page as it is written, ``None`` without one.
 
-    `SEVERAL` if it has different ones, or one that is too long. What is not in the head, or within
+    `SEVERAL` if it has different ones. What is not in the head, or within
     another element of it, is not asked: visitors may have written it.
     """
     head = tree.getroottree().getroot().find("head")
@@ -66,9 +64,7 @@ def canonical_link(tree: "HtmlElement") -> str | None:
         if (url := link.get("href", "").strip())
         and "canonical" in link.get("rel", "").lower().split()
     }
-    if len(urls) > 1 or any(len(url) > LONGEST_URL for url in urls):
-        return SEVERAL
-    return next(iter(urls), None)
+    return SEVERAL if len(urls) > 1 else next(iter(urls), None)
 
 
 def primary_subtag(tag: str | None) -> str | None:

@@ -73,6 +73,7 @@ def test_a_page_without_title_has_none_and_its_text_tells_the_language(extract):
         ("<html lang='x-default' xml:lang='ja'>", "ja"),
         ("<html lang='und'>", None),
         ("<html lang='MUL-x'>", None),
+        ("<html lang='zxx'>", None),
         ("<html lang='{{ lang }}'>", None),
         ("<html>", None),
     ],

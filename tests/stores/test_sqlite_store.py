@@ -14,6 +14,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Claimed
 from dedup.stores import LedgerError, SqliteStore, finished
+from dedup.stores.base import UrlRule
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 
@@ -80,14 +81,21 @@ def test_duplicates_are_told_by_one_line_of_sql(path):
 
 def test_a_reset_forgets_everything_when_the_crawl_begins_and_takes_another_method(path):
     filled(path, 1, 2)
+    with closing(opened(path)) as ledger:
+        ledger.remember_requests()
+        ledger.note_url_rule(UrlRule("parameter", "a", "sid"))
+        publish(ledger)
+        assert len(ledger.url_rules()) == 1
     with closing(SqliteStore(path, {"method": "minhash"}, reset=True)) as ledger:
         assert (numbers(ledger), earlier(ledger, "http://a/1"), ledger.last) == ([], [], 0)
+        assert ledger.url_rules() == []
     with closing(opened(path)) as ledger:
         assert numbers(ledger) == [1, 2]
     with closing(opened(path, {"method": "minhash"}, reset=True)) as ledger:
         assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([], [])
         assert add(ledger, record(3)) == 1
         publish(ledger)
+        assert numbers(ledger) == [1]
     assert query(path, "SELECT count(*) FROM crawls") == [(1,)]
     with closing(opened(path, {"method": "minhash"})) as ledger:
         assert numbers(ledger) == [1]
