@@ -121,7 +121,7 @@ class Detector:
             try:
                 reservation = await self._reserve(record, reason, again, own, believes)
                 if reservation.verdict and reservation.verdict.kind is Kind.REPEATED:
-                    # So it is only if the whole of its item was said.
+                    # A page that is met again is news if what it says of its main text differs.
                     return await self._reserve(record, reason, again, own, as_a_whole=True)
                 return reservation
             except HistoryChangedError:
@@ -138,7 +138,7 @@ class Detector:
         *,
         as_a_whole: bool = False,
     ) -> Reservation:
-        """*reason*: why *record* is compared with nothing else. *as_a_whole*: as a view looks."""
+        """*reason*: why *record* is compared with nothing else. *as_a_whole*: see `View.look`."""
         view = self.follower.view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self.follower.view is not view:

@@ -273,9 +273,9 @@ class PageOfItem:
     def _beside_main_text(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one.
 
-        That are those of its words that the page shows nowhere, and what is glued to them: in
-        order, as they are. Of HTML, they are in attributes and scripts, which count whole, each
-        with the next word of the main text: which of several is chosen may be all that it says.
+        Those of its words that the page shows nowhere, with what is glued to them: in order, as
+        they are. In HTML, these are attributes and scripts, which count whole, each with the next
+        word of the main text: which of several is chosen may be all that it says.
         """
         is_html = "</" in text
         parts = _texts_of(text, shown=False) if is_html else text.split()

@@ -27,8 +27,8 @@ class Page:
     """A page as it was read: its record, still without key and scope, and its text.
 
     *text* is ``None`` where it was not kept; *canonical* is the URL of its canonical link, as it is
-    written there; *sequences* are those of the text, if they were
-    wanted; *seconds* is what each stage took.
+    written there; *sequences* are those of the text, if they were wanted; *seconds* is what each
+    stage took.
     """
 
     record: PageRecord

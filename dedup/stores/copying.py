@@ -101,9 +101,9 @@ def _in_use_error(log: ServerLog) -> LedgerInUseError:
 async def copy_to_log(path: Path, log: ServerLog, name: str = "") -> int:
     """Have *log* know the pages of the ledger at *path* that count; return how many these are.
 
-    And their duplicates. All of this counts as stored now, in one crawl. What
-    fails leaves the first pages in *log*: a store that knows less, from which pages are stored
-    again. *name* is what messages call the ledger.
+    And their duplicates. All of this counts as stored now, in one crawl. What fails leaves the
+    first pages in *log*: a store that knows less, from which pages are stored again. *name* is what
+    messages call the ledger.
 
     Raises LedgerError as `check_target` does, if a crawl joins before all pages are there, if
     *path* is no ledger or damaged, or if *log* cannot be written.
