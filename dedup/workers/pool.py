@@ -72,7 +72,9 @@ class InlinePool:
         self._reader = reader
 
     def start(self) -> None:
-        """Do nothing: there are no processes."""
+        """Load what tasks need, so that none of them takes the longer for it."""
+        with contextlib.suppress(Exception):  # the first task fails again, and reports it
+            self._reader.warm_up()
 
     def submit(self, read: Callable[[Any, Any], Answer], content: Any) -> "Future[Answer]":
         """Return the future of what *read* returns for the reader and *content*.

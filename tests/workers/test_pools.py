@@ -85,6 +85,19 @@ def test_an_error_of_the_extractor_is_told_and_the_next_page_is_read(pool, page,
     assert pool.submit(PageReader.read_html, "next").result(20).text == "next"
 
 
+def test_what_pages_need_is_loaded_before_the_first_one():
+    read = []
+    pool = InlinePool(PageReader(read.append, SimHash()))
+    pool.start()
+    assert len(read) == 1
+
+
+def test_an_extractor_that_cannot_be_loaded_is_told_of_with_the_first_page():
+    pool = InlinePool(PageReader(lambda html: misbehaving("raise"), SimHash()))
+    pool.start()
+    assert pool.submit(PageReader.read_html, "a page").exception().cause == "error"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 def test_closing_twice_and_unstarted_does_no_harm(make):
