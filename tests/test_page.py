@@ -38,6 +38,13 @@ def test_a_document_is_read_with_its_title_and_language(reader):
     assert Evidence.from_bytes(read.record.evidence).coverage == 1
 
 
+def test_a_method_that_simplifies_chinese_has_the_title_simplified_too():
+    reader = PageReader(trafilatura, SimHash().simplifying_chinese())
+    pages = (f"<title>{title}</title><p>{TEXT}" for title in ("迁徙", "遷徙"))
+    one, other = (reader.read_html(page).evidence.title for page in pages)
+    assert one == other != b""
+
+
 @pytest.mark.parametrize("result", [TEXT, Extraction(TEXT)])
 def test_an_extractor_may_return_a_bare_string(result):
     assert PageReader(lambda html: result, SimHash()).read_html("<p>") == page_of(TEXT)

@@ -57,14 +57,6 @@ def test_no_url_of_a_session_a_print_view_or_a_reprint_is_kept(outcome: Any):
     assert len([url for url, *_ in dropped if WORSE.search(url)]) == 11
 
 
-def test_every_duplicate_is_dropped_for_a_page_of_its_own_content(outcome: Any):
-    _, dropped, _, contents, _ = outcome
-    assert len(dropped) == 22
-    assert [
-        (url, original) for url, _, original in dropped if contents[url] != contents[original]
-    ] == []
-
-
 NEAR = {"seed-library", "railway", "woodcuts", "lock-keeper", "ferry"}
 
 
@@ -106,16 +98,6 @@ def test_the_numbers_add_up(outcome: Any):
     assert stats["item_dropped_count"] == report["items"]["dropped"] == len(dropped)
     # The page that answers 500 on purpose, given up by Scrapy.
     assert stats["log_count/ERROR"] == stats["retry/max_reached"] == 1
-
-
-def test_items_hold_clean_text_title_and_language(outcome: Any):
-    stored, _, _, contents, _ = outcome
-    [item] = [item for item in stored if contents[item["url"]] == "tea"]
-    assert item["language"] == "zh"
-    assert item["title"]
-    assert "广告" not in item["text"]
-    fields = {"url", "title", "text", "language", "coverage", "canonical", "fetched"}
-    assert set(item) == fields
 
 
 def test_it_can_be_served_for_crawls_of_ones_own_until_ctrl_c():

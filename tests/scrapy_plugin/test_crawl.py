@@ -436,14 +436,3 @@ def test_the_report_is_written_as_json_and_html_and_logged(tmp_path: Any):
     last_line = result.messages(logging.INFO)[-1].splitlines()[-1]
     assert last_line == f"The report: {path.with_suffix('.html')}"
     assert '"+ otherwise"' in html_report_in(folder)
-
-
-def test_equal_bytes_in_another_encoding_are_another_page():
-    body = page("Grüße, Äpfel, Öfen, Übung. " * 30).encode()
-    site = {
-        f"/{name}": Answer(body, content_type=f"text/html; charset={name}")
-        for name in ("utf-8", "latin-1")
-    }
-    result = crawl_site(site, DEDUP_MAX_DISTANCE=0)
-    assert "dedup/bodies_repeated" not in result.stats
-    assert len(result.items) == 2

@@ -14,12 +14,6 @@ LAMP = page(TEXT)
 MISSING = object()
 
 
-def version(url):
-    """The first segment of the path, but of pages that have none."""
-    first = url.split("/")[3]
-    return first if first.startswith("v") else None
-
-
 def product(item):
     return item["sku"]
 
@@ -175,15 +169,6 @@ def test_links_are_held_back_within_a_language():
     assert result.stats["dedup/links_held_back"] == 1
 
 
-@pytest.mark.parametrize("scope", [version, f"{__name__}.version"])
-def test_a_function_says_what_is_compared(scope):
-    result = crawl_site(dict.fromkeys(("/v1/a", "/v2/a", "/v1/b", "/x", "/y"), LAMP),
-                        DEDUP_SCOPE=scope)  # fmt: skip
-    # What the function knows no scope of is compared with nothing.
-    assert result.stored == ["/v1/a", "/v2/a", "/x", "/y"]
-    assert result.stats["dedup/skipped/no_scope"] == 2
-
-
 @pytest.mark.slow
 def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": 1, "/b": MISSING}, DEDUP_SCOPE=product)
@@ -192,12 +177,3 @@ def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": 1, "/b": 1}, DEDUP_SCOPE=hidden)
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 2
-
-
-def test_texts_of_items_are_compared_with_those_of_their_own_number():
-    def parse(self: Any, response: Any) -> Any:
-        for sku, body in enumerate([TEXT, TEXT, article(2)]):
-            yield {"url": "http://shop.example/list", "sku": sku, "body": body}
-
-    result = run({"/": 1}, parse=parse, DEDUP_SCOPE="field:sku", DEDUP_ITEM_FIELD="body")
-    assert [item["sku"] for item in result.items] == [0, 1, 2]
