@@ -4,7 +4,7 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -53,7 +53,7 @@ class LogServer(ABC):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.is_stopped = False
+        self._closing = ExitStack()
 
     @abstractmethod
     def connect(self, namespace: str, lease: float = LEASE) -> Log:
@@ -92,25 +92,13 @@ class LogServer(ABC):
     # What the suite over whole processes needs.
 
     can_crash: ClassVar[bool] = False
-    """Whether it can `crash`."""
+    """Whether it has `crash`, which kills it, and starts it again so many seconds later."""
     can_shrink: ClassVar[bool] = False
-    """Whether it can `restore` what it had at the last `backup`."""
-
-    def crash(self, seconds: float) -> None:
-        """Kill the server as nothing can prevent it, and start it again so many seconds later."""
-        raise NotImplementedError
-
-    def backup(self) -> None:
-        """Copy all that is there."""
-        raise NotImplementedError
-
-    def restore(self) -> None:
-        """Have only what was there at the last `backup`."""
-        raise NotImplementedError
+    """Whether it has `backup`, and `restore` by which it has only what was there then."""
 
     def stop(self) -> None:
         """Stop the server."""
-        self.is_stopped = True
+        self._closing.close()
 
 
 class Place:

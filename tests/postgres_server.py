@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from urllib.parse import quote
 
 import psycopg
 from log_servers import LogServer, skip_without_server
-from processes import children_of
+from processes import children_of, is_running, seconds_until
 from redis_server import free_port
 
 from dedup.stores.log import LEASE
@@ -29,13 +28,10 @@ FOLDERS = [*sorted(glob("/usr/lib/postgresql/*/bin"), key=len)[::-1], "/usr/loca
 
 def programs():
     """Return the folder of the server's programs, or skip the test."""
-    folders = [os.path.dirname(shutil.which("initdb") or ""), *FOLDERS]
-    found = [Path(folder) for folder in folders if folder and Path(folder, "initdb").exists()]
-    if not found:
-        skip_without_server(
-            "PostgreSQL is not installed: initdb is neither in the path nor in its folder"
-        )
-    return found[0]
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
+    if (found := shutil.which("initdb", path=path)) is None:
+        skip_without_server(f"PostgreSQL is not installed: no initdb is in {path}")
+    return Path(found).parent
 
 
 _TEMPORARY = tempfile.gettempdir()
@@ -58,10 +54,11 @@ class PostgresServer:
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         secret.chmod(0o644)
-        self._run(
-            "initdb", "--no-sync", "--auth=scram-sha-256", "--username=admin", "--encoding=UTF8",
-            "--no-locale", f"--pwfile={secret}",
-        )  # fmt: skip
+        command = [
+            self._programs / "initdb", "-D", self._data, "--no-sync", "--auth=scram-sha-256",
+            "--username=admin", "--encoding=UTF8", "--no-locale", f"--pwfile={secret}",
+        ]  # fmt: skip
+        subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, check=True, **self._as)
         settings = [
             f"port={self.port}", "listen_addresses=127.0.0.1",
             f"unix_socket_directories={self.folder}", "max_connections=50", *options,
@@ -72,14 +69,6 @@ class PostgresServer:
                 file.write(f"{name} = '{value}'\n")
         self._databases = 0
         self.start()
-
-    def _run(self, program, *arguments):
-        done = subprocess.run(
-            [self._programs / program, "-D", self._data, *arguments],
-            cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
-            stdin=subprocess.DEVNULL, **self._as,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{done.stdout}{done.stderr}{self.log}"
 
     @property
     def log(self):
@@ -104,36 +93,31 @@ class PostgresServer:
         self._process.send_signal(signal.SIGINT)
         self._process.wait(60)
 
-    @property
-    def process(self):
-        return self._process.pid
-
-    def processes(self):
-        """Return the ids of all of its processes, the one that starts the others first."""
-        return [self.process, *children_of(self.process)]
-
-    def signal(self, number):
-        os.kill(self.process, signal.SIGSTOP)  # so that it starts no more
-        for process in self.processes():
+    def _signal(self, number):
+        """Send a signal to all of its processes, and return their ids."""
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts no more
+        processes = [*children_of(self._process.pid), self._process.pid]
+        for process in processes:
             os.kill(process, number)
+        return processes
 
     def kill(self):
         """End it at once, as a crash does; `start` works again."""
-        processes = self.processes()
-        self.signal(signal.SIGKILL)
+        processes = self._signal(signal.SIGKILL)
         self._process.wait(60)
-        for process in processes[1:]:
-            wait_for_end(process)
+        seconds_until(lambda: not any(map(is_running, processes)), 30)
         # Where nobody takes note of its end soon, the next one would take it for alive.
         for file in (self._data / "postmaster.pid", self.folder / f".s.PGSQL.{self.port}.lock"):
             file.unlink(missing_ok=True)
 
-    def pause(self):
-        self.signal(signal.SIGSTOP)
-
-    def resume(self):
-        for process in self.processes()[::-1]:
-            os.kill(process, signal.SIGCONT)
+    @contextmanager
+    def paused(self):
+        """Have all of its processes stand still."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
 
     def url(self, database="postgres", *, user="admin", password=PASSWORD, port=None, query=""):
         place = f"127.0.0.1:{port or self.port}"
@@ -156,18 +140,6 @@ class PostgresServer:
     def remove(self):
         self.kill()  # a proper end would write all that is about to be removed
         shutil.rmtree(self.folder)
-
-
-def wait_for_end(process):
-    """Wait until a process, which need not be a child, has ended."""
-    try:
-        file = os.pidfd_open(process)
-    except ProcessLookupError:
-        return
-    try:
-        select.select([file], [], [], 30)
-    finally:
-        os.close(file)
 
 
 @cache

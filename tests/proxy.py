@@ -8,7 +8,7 @@ class Proxy:
     """Passes on what comes to its *port* to a server on loopback. An asynchronous context manager.
 
     While *is_cut*, an answer of the server ends the connection instead of being passed on. Requests
-    are only passed on while *is_open* is set. *answered* is set by each answer of the server.
+    are only passed on while *is_open* is set.
     """
 
     def __init__(self, port: int) -> None:
@@ -16,7 +16,6 @@ class Proxy:
         self.is_cut = False
         self.is_open = asyncio.Event()
         self.is_open.set()
-        self.answered = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -51,7 +50,6 @@ class Proxy:
         self, from_server: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while data := await from_server.read(65536):
-            self.answered.set()
             if self.is_cut:
                 writer.transport.abort()
             else:

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -114,7 +114,6 @@ class RedisLogServer(LogServer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._closing = ExitStack()
         # Then it writes before it answers, and what it has acknowledged is there when it is killed.
         options = {"requirepass": self.password, "appendfsync": "no"}
         self._server = self._closing.enter_context(redis_server(**options))
@@ -155,10 +154,6 @@ class RedisLogServer(LogServer):
         shutil.rmtree(self._server.data)
         shutil.copytree(self.folder / "backup", self._server.data)
         self._server.start()
-
-    def stop(self) -> None:
-        self._closing.close()
-        super().stop()
 
 
 def _program() -> str | None:

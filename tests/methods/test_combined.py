@@ -4,7 +4,6 @@ import numpy as np
 from cases import each
 from pairs import found
 
-from dedup.methods import METHODS
 from dedup.methods.combined import Combined
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
@@ -53,18 +52,3 @@ def test_arguments_reach_both_methods():
     assert sketch[:32] == shingling.to_bytes(supershingles)
     assert sketch[32:] == projection.to_bytes(projection.sketch(document))
     assert list(method.keys(sketch)) == list(shingling.keys(supershingles))
-    assert method.parameters == {
-        "max_distance": 10,
-        "max_unequal": 2,
-        "width": 3,
-        "supershingles": 4,
-        "minimums": 20,
-        "bits": 64,
-    }
-
-
-def test_its_defaults_are_those_of_the_methods_it_is_made_of():
-    combined, shingling = Combined().parameters, METHODS["shingling"]().parameters
-    assert combined["max_unequal"] == shingling.pop("max_distance")
-    assert shingling.items() <= combined.items()
-    assert combined["bits"] == METHODS["random-projection"]().bits

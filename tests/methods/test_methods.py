@@ -10,7 +10,6 @@ import xxhash
 from cases import each, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from own_process import outputs_by_seed
 from pairs import sketched
 from texts import CHINESE, ENGLISH
 
@@ -224,7 +223,7 @@ def test_it_shows_what_its_sketches_are_made_of(method, document):
 
 # The versions, and digests of the sketches of the texts in English and Chinese. Where one differs,
 # sketches that were stored by an earlier release are not comparable any more: the method needs
-# another version.
+# another version. Each process has other hashes of Python's, so those are in no sketch.
 GOLDEN: dict[str, tuple[int, str, str]] = {
     "simhash": (1, "1ead1ff77ddbdc61", "81c6a39a1482d7ef"),
     "simhash-bigrams": (1, "9453af2a96f0d1a0", "a69d456095a3c3bc"),
@@ -253,21 +252,6 @@ def test_sketches_change_with_the_version_only(name):
         method = METHODS[name](lexicon="jieba")
     digests = tuple(xxhash.xxh3_64_hexdigest(sketched(method, text)) for text in (ENGLISH, CHINESE))
     assert (method.version, *digests) == GOLDEN[name]
-
-
-SKETCHES = """
-import sys
-from dedup.methods import METHODS
-from dedup.text import Document
-document = Document.from_main_text(sys.stdin.read())
-for name, kind in METHODS.items():
-    print(name, kind().to_bytes(kind().sketch(document)).hex())
-"""
-
-
-@pytest.mark.slow
-def test_sketches_are_equal_in_every_process():
-    assert len(outputs_by_seed(SKETCHES, input=ENGLISH + CHINESE)) == 1
 
 
 FINGERPRINTS = [kind for kind in METHODS.values() if issubclass(kind, FingerprintMethod)]

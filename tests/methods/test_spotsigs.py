@@ -4,7 +4,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.methods.digests import count_common, digests
+from dedup.methods.digests import digests
 from dedup.methods.spotsigs import (
     STOP_WORDS,
     SpotSigs,
@@ -53,17 +53,11 @@ def jaccard(one, other):
 
 def test_the_sentence_of_the_paper_has_its_seven_spots():
     found = spots(OBAMA, a=(1, 2), an=(1, 2), the=(1, 2), **{"is": (1, 2)})
-    assert sorted(found) == sorted(
-        [
-            "a:rally:kick",
-            "a:weeklong:campaign",
-            "the:south:carolina",
-            "the:record:straight",
-            "an:attack:circulating",
-            "the:internet:designed",
-            "is:designed:play",
-        ]
+    told = (
+        "a:rally:kick a:weeklong:campaign an:attack:circulating is:designed:play "
+        "the:internet:designed the:record:straight the:south:carolina"
     )
+    assert sorted(found) == told.split()
 
 
 @given(
@@ -101,9 +95,3 @@ def test_the_threshold_is_exact():
     for tenths in range(10):
         one, other = [f"spot{n}" for n in range(10)], [f"spot{n}" for n in range(tenths, 10)]
         assert SpotSigs().distance(digests(one), digests(other)) == tenths / 10
-
-
-def test_equal_parts_of_a_page_count_as_often_as_they_are_there():
-    assert count_common(digests("aaab"), digests("aabb")) == 3
-    assert len(digests("aaab")) == 4
-    assert digests("abab").tolist() == digests("bbaa").tolist()

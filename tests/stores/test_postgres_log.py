@@ -188,11 +188,8 @@ async def test_a_password_is_shown_nowhere(server, database, logs, caplog):
     caplog.set_level(logging.DEBUG)
     shown = []
     process = await logs.joined(server.url(database), timeout=QUICK)
-    server.pause()
-    try:
+    with server.paused():
         error = await down(process.exchange())
-    finally:
-        server.resume()
     wrong = logs(server.url(database, password=PASSWORD + "1"))
     with pytest.raises(LedgerError) as raised:
         await wrong.open()
@@ -206,18 +203,14 @@ async def test_a_call_that_is_cancelled_ends_at_once_though_the_server_hangs(
     server, database, logs
 ):
     process = await logs.joined(server.url(database))
-    server.pause()
-    try:
+    with server.paused():
         task = asyncio.create_task(process.exchange([record(1)]))
-        await asyncio.sleep(0)
         await asyncio.sleep(0.1)
         start = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert time.monotonic() - start < 20
-    finally:
-        server.resume()
     assert (await process.exchange([record(2)])).made[0] in (1, 2)
 
 
