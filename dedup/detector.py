@@ -10,7 +10,6 @@ from dedup.earlier import Earlier, EarlierPages
 from dedup.evidence import Evidence, Objection
 from dedup.follower import Follower
 from dedup.index.base import Match
-from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, Stored, with_digest
 from dedup.rule import Decision, Kind, Rule, Verdict
@@ -111,7 +110,6 @@ class Detector:
         other. *believes* says whether a page is a copy by its own word, in spite of an objection,
         of the page with a key. Raises StoreDownError if a shared store cannot be asked now.
         """
-        record = storable(record)
         reason = self.rule.reason_to_skip(record)
         if reason:  # compared with what it was itself, and with nothing else
             if record.digest or not (record.evidence and self.store.is_durable):
@@ -232,7 +230,7 @@ class Detector:
         replaced = [n for n, items in said.items() if not set(view.items_of(n)) <= set(items)]
         if not replaced:
             return
-        claim = Claim(Claimed(storable(with_digest(record))))
+        claim = Claim(Claimed(with_digest(record)))
         if self.store.is_shared:
             self.follower.claim_later(claim)
         else:
@@ -253,7 +251,6 @@ class Detector:
 
         Nothing that is about to be stored, either.
         """
-        record = storable(record)
         if self.rule.reason_to_skip(record):
             return False
         earlier = await self._earlier.pages(record.key, record.scope)
@@ -267,7 +264,6 @@ class Detector:
 
         It is claimed as soon as the store can be asked; not if it is never compared.
         """
-        record = storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         claim = Claim(Claimed(record))
@@ -319,12 +315,6 @@ class Detector:
 
 
 _MOST_TRIES = 3
-
-
-def storable(record: PageRecord) -> PageRecord:
-    """Return *record* with a key and a scope that are not too long for a store."""
-    key, scope = shorten_url(record.key), shorten_url(record.scope)
-    return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)
 
 
 def _claim_of_page(own: Collection[Claim], scope: str) -> Claim | None:

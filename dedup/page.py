@@ -13,7 +13,7 @@ import regex
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
-from dedup.limits import shorten_url, split_url
+from dedup.limits import split_url
 from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
 from dedup.preference import is_version
@@ -44,12 +44,11 @@ class Page:
 
         Of a page without its text, such as one that was read before, no words are known.
         """
-        evidence = self.evidence
+        record, evidence = self.record.under(key, scope), self.evidence
         if evidence is None or not self.text:
-            return self.record.under(key, scope)
-        words = _words_of_url(shorten_url(key), self.text)
-        shown = evidence.with_words(words).to_bytes()
-        return self.record._replace(key=key, scope=scope, evidence=shown)
+            return record
+        words = _words_of_url(record.key, self.text)
+        return record._replace(evidence=evidence.with_words(words).to_bytes())
 
     @property
     def evidence(self) -> Evidence | None:

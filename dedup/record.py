@@ -7,6 +7,7 @@ from struct import Struct
 from typing import Any, NamedTuple, Self
 
 from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Witness
+from dedup.limits import shorten_url
 from dedup.text import Document, to_utf8
 
 SIZE_OF_VALUE = 8
@@ -47,8 +48,8 @@ class PageRecord(NamedTuple):
         return Witness(self.tokens, evidence)
 
     def under(self, key: str, scope: str = "") -> Self:
-        """Return the record of the page with another *key* and *scope*."""
-        return self._replace(key=key, scope=scope)
+        """Return the record of the page with another *key* and *scope*, as short as is stored."""
+        return self._replace(key=shorten_url(key), scope=shorten_url(scope))
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as an object of JSON: the digest in hexadecimal, the sketch in base64.

@@ -59,8 +59,7 @@ def to_field(record: PageRecord, made_with: MadeWith) -> dict[str, Any]:
 
     That is `PageRecord.as_json`, with what it was made with.
     """
-    key, scope = shorten_url(record.key), shorten_url(record.scope)
-    values = record.under(writable(key), writable(scope)).as_json()
+    values = record.under(writable(record.key), writable(record.scope)).as_json()
     return {**values, "made_with": made_with._asdict()}
 
 
@@ -106,8 +105,8 @@ class FieldReader:
                 raise ValueError(record.scope)
         except (AttributeError, KeyError, TypeError, ValueError):
             return ValueError(f"the record is damaged: {values!r:.200}")
-        key = shorten_url(writable(record.key))
-        return FieldRecord(record.under(key, writable(record.scope)), made_with)
+        stored = record.under(writable(record.key), writable(record.scope))
+        return FieldRecord(stored, made_with)
 
     def _check(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
         sketch = result.record.sketch if isinstance(result, FieldRecord) else None

@@ -130,10 +130,9 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
 def test_the_words_of_its_url_with_which_a_page_begins_are_evidence(reader, url, words):
     text = f"Stable lamps: SMALL-lamp (小灯具) of html. {TEXT} {TEXT} {TEXT}. The later."
     page = reader.read_html(f"<html><title>Lamps</title><body><p>{text}</p></body></html>")
-    expected = page.evidence.with_words(words)
-    assert page.under(url, "scope") == page.record._replace(
-        key=url, scope="scope", evidence=expected.to_bytes()
-    )
+    evidence = page.evidence.with_words(words).to_bytes()
+    expected = page.record.under(url, "scope")._replace(evidence=evidence)
+    assert page.under(url, "scope") == expected
 
 
 def test_of_a_text_alone_and_of_a_page_that_was_read_before_nothing_is_said_of_urls(reader):

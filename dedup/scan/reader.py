@@ -78,7 +78,7 @@ class RecordReader:
 
     def _read_record(self, record: Record, page: Page) -> ReadRecord:
         read = ReadRecord(
-            page.record if record.key is None else page.under(shorten_url(record.key)),
+            page.record if record.key is None else page.under(record.key),
             record.key is not None,
             record.date,
             record.content is not None,
@@ -106,7 +106,7 @@ class RecordReader:
         page = found.record if found else PageRecord()
         # Unless somebody names another, it has a key of its own.
         key = record.key if self.format.fields.key or not found else page.key
-        named = page.under("" if key is None else shorten_url(key), page.scope)
+        named = page.under(key or "", page.scope)
         # Nobody knows how many characters there were.
         read = ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
         read = read._replace(canonical=_canonical(record, key or ""))

@@ -10,7 +10,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response, TextResponse
 
 from dedup.claim import Claim
-from dedup.detector import Detector, Reservation, storable
+from dedup.detector import Detector, Reservation
 from dedup.evidence import Objection
 from dedup.extraction import language_of_text
 from dedup.item_values import (
@@ -262,7 +262,7 @@ class Judge:
         """
         if scope is None:
             return self._skipped("no_scope", page)
-        record = storable(page.under(key, scope))._replace(item=said.to_bytes())
+        record = page.under(key, scope)._replace(item=said.to_bytes())
         canonical = None
         if self.canonicals.are_asked and state and not options.key:
             canonical = await self._wait_for_canonical(page, record, state, options)
