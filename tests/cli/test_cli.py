@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 from cases import each
 from commands import json_of, refused, run, run_into, shown
-from labelled import WORDS, write
+from labelled import write
 from scrapy.settings import Settings
 from texts import ENGLISH, article, edited, page
 
@@ -176,16 +176,6 @@ def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(
     assert out.partition(": ")[2][:25] == "2 words of 3 documents, d"
     assert "2 documents were skipped, without text (JSON lines: in the field 'body')" in out
     assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2}
-
-
-def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
-    pages = {"[bold]a\x1b[2J": WORDS, "b\ud800": f"{WORDS} \x1b]0;title\x07"}
-    folder = write(tmp_path / "[red]y[\x1b[2J", pages, [])
-    out = shown(capsys, "evaluate", folder, "--method", "verified", "--errors", 1)
-    assert "[red]y[" in out
-    assert "[bold]a" in out
-    assert "\x1b" not in out
-    assert "\ud800" not in out
 
 
 @each("arguments", [(), ("--print-completion", "bash"), ("methods",), ("scan", "--help")])

@@ -2,7 +2,6 @@ import re
 from pathlib import Path
 
 import pytest
-from cases import each
 from commands import refused, shown
 from texts import CHINESE, article, edited, page
 from web import served
@@ -26,9 +25,6 @@ def pages(tmp_path, monkeypatch):
         "zh.txt": CHINESE,
         "short.txt": "some words",
         "empty": "",
-        "hostile.txt": "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
-        "hostile.html": "<html><title>\x1b[2J</title><p>"
-        + "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content, "utf-8")
@@ -134,14 +130,6 @@ def test_pages_are_fetched(explain):
         lines = explain(f"{url}/one", f"{url}/other")
     assert lines[0] == "simhash: near-duplicate, distance 2 of up to 3."
     assert f"{url}/other" in lines[3]
-
-
-@each(("name", "arguments"), [("hostile.txt", []), ("hostile.html", ["--json"])])
-def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
-    lines = explain(name, "zh.txt", *arguments)
-    out = "\n".join(lines)
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
-    assert "[red]c[/red]" in (out if arguments else section(lines, "Main text of A")[0])
 
 
 def test_wrong_input_gets_one_line(pages, capsys):

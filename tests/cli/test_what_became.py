@@ -173,13 +173,3 @@ def test_what_is_no_source_is_refused(left, tmp_path, capsys):
     assert refused(capsys, "explain", url).startswith("one page needs --ledger or --items")
     (tmp_path / "empty.jsonl").write_text("")
     assert run(capsys, url, tmp_path / "empty.jsonl")[0] == 1
-
-
-def test_nothing_steers_the_terminal(tmp_path, capsys):
-    line = {
-        "url": "http://a/\x1b[31m", "verdict": "near-duplicate", "original": "http://b/\x1b\n",
-        "distance": 1, "method": "\x1b", "dropped": "\x1b", "item": {},
-    }  # fmt: skip
-    (tmp_path / "dropped").write_text(json.dumps(line))
-    for asked in (line["url"], line["original"], "http://c/\x1b[31m"):
-        assert "\x1b" not in run(capsys, asked, tmp_path / "dropped")[1]

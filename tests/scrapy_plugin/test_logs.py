@@ -6,6 +6,7 @@ import logging
 import re
 from functools import cache
 
+import labelled
 import pytest
 from crawls import crawl, spider_over
 from syntax import nodes
@@ -219,6 +220,7 @@ class TestCrawl:
             ],
             ["evaluate", str(pages), "--sample", "9", "-o", str(folder / "pairs.tsv")],
             ["evaluate", str(pages), "--answers", odd, "--method", odd],
+            ["evaluate", str(labelled.write(folder / "\x1b[2J")), "--errors", "1"],
             ["evaluate", odd],
             ["evaluate", odd, "--lexicon", "-o", odd],
         ):
