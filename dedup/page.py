@@ -17,7 +17,7 @@ from dedup.limits import split_url
 from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
 from dedup.preference import is_version
-from dedup.record import PageRecord, digest_of
+from dedup.record import PageRecord
 from dedup.text import Document, simplify, without_surrogates
 from dedup.words import Documents
 
@@ -112,7 +112,7 @@ class PageReader:
     ) -> PageRecord:
         return PageRecord(
             tokens=tokens,
-            digest=digest_of(document),
+            digest=document.digest,
             sketch=self._method.sketch_bytes(document, sketch),
             evidence=None if evidence is None else evidence.to_bytes(),
         )

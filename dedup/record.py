@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Witness
 from dedup.limits import shorten_url
-from dedup.text import Document, to_utf8
+from dedup.text import to_utf8
 
 SIZE_OF_VALUE = 8
 """The bytes of each value in what an item says."""
@@ -225,8 +225,3 @@ def with_digest(record: PageRecord) -> PageRecord:
         return record
     content = to_utf8(record.key) + record.evidence[VIEW]
     return record._replace(digest=blake2b(content, digest_size=16, person=b"no text").digest())
-
-
-def digest_of(document: Document) -> bytes | None:
-    """Return the digest of the text, by which pages are exact duplicates; ``None`` if empty."""
-    return document.digest if document.text else None

@@ -78,9 +78,12 @@ class Document:
         return cls(text, main_text, description, simplify_chinese)
 
     @cached_property
-    def digest(self) -> bytes:
-        """The 16-byte digest of the text, of BLAKE2b: nobody can make a text for a digest."""
-        return blake2b(self.text.encode(), digest_size=16).digest()
+    def digest(self) -> bytes | None:
+        """The 16-byte digest of the text, ``None`` if that is empty: equal ones are exact duplicates.
+
+        It is of BLAKE2b: nobody can make a text for a digest.
+        """
+        return blake2b(self.text.encode(), digest_size=16).digest() if self.text else None
 
     @cached_property
     def tokens(self) -> list[str]:

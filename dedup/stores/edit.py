@@ -13,7 +13,6 @@ from dedup.methods import Method
 from dedup.record import (
     Claimed,
     Committed,
-    digest_of,
     pack_items,
     unpack_items,
     with_digest,
@@ -119,14 +118,14 @@ def _sketch(
         judged = Document.from_main_text(text, simplify_chinese=is_simplified)
         found = file.execute(
             "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
-            (shorten_url(url), digest_of(judged)),
+            (shorten_url(url), judged.digest),
         ).fetchall()
         if found:
             document = method.document(text)
             data = method.sketch_bytes(document, method.sketch(document))
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
-                ((data, len(document.tokens), digest_of(document), *page) for page in found),
+                ((data, len(document.tokens), document.digest, *page) for page in found),
             )
             file.executemany("INSERT OR IGNORE INTO done VALUES (?)", found)
     file.execute(
