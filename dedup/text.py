@@ -79,9 +79,9 @@ class Document:
 
     @cached_property
     def digest(self) -> bytes | None:
-        """The 16-byte digest of the text, ``None`` if that is empty: equal ones are exact duplicates.
+        """The 16-byte digest of the text, ``None`` if that is empty.
 
-        It is of BLAKE2b: nobody can make a text for a digest.
+        Of BLAKE2b: nobody can make a text for a digest.
         """
         return blake2b(self.text.encode(), digest_size=16).digest() if self.text else None
 
