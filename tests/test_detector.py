@@ -67,31 +67,6 @@ def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(severa
         assert verdict.original == ("first" if kind is Kind.NEAR else None)
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "kinds"),
-    [
-        (BRIDGE, f"{ENGLISH} {BRIDGE}", [Kind.NEW, Kind.CHANGED]),
-        (f"{ENGLISH} {BRIDGE}", BRIDGE, [Kind.NEW, Kind.NEW]),
-    ],
-)
-def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_reverse(
-    tmp_path, first, then, kinds
-):
-    """What is replaced counts as stored no more: so all of it must stand in what replaces it."""
-    method, said = Containment(), []
-    reader = PageReader(lambda html: html, method)
-    for text in (first, then):
-        with closing(SqliteStore(tmp_path / "pages.sqlite", {})) as ledger:
-            finished(ledger.join("test"))
-            detector = Detector(method, store=ledger, several_a_key=True)
-            finished(detector.follower.load())
-            record = reader.read_html(text).record.under("key", "")
-            said.append(detector.judge(record).kind)
-            publish(ledger)
-    assert said == kinds
-    assert len(detector) == kinds.count(Kind.NEW)
-
-
 def test_where_a_page_is_met_again_main_texts_in_items_count_as_a_whole(detector):
     value, *wholes = (bytes([first]) * 8 for first in (1, MARK | 1, MARK | 2, MARK | 3))
     one, two, three = (page(BRIDGE, "a")._replace(item=value + whole) for whole in wholes)

@@ -89,17 +89,6 @@ def paths(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_title_is_kept_in_part_and_given_to_items_whole(paths):
-    site = {f"/{number}": page(article(number), title=TITLE) for number in range(5)}
-    result = run(paths, site, DEDUP_FIELDS={"title": "title"})
-    assert [item["title"] for item in result.items] == [TITLE] * 5
-    assert paths["DEDUP_INDEX"].stat().st_size < 500_000
-    with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
-        assert [title for _, title, _ in ledger.texts()] == [shorten(TITLE)] * 5
-    assert all(path.stat().st_size < 500_000 for path in paths["DEDUP_REPORT"].iterdir())
-
-
-@pytest.mark.slow
 def test_nothing_in_a_ledger_is_long(paths):
     def parse(self: Any, response: Any) -> Any:
         yield {"url": f"{LONG}{response.url[-1]}", "text": response.text}

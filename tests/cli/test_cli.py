@@ -43,16 +43,6 @@ def test_all_methods_are_compared_and_the_figures_are_written(collection, capsys
     assert by_method["verified"]["f1_edited"] == 1.0
 
 
-def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypatch, tmp_path):
-    (tmp_path / "own_method.py").write_text(
-        "from dedup.methods import SimHash\nclass Own(SimHash):\n    name = 'own'\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    out = shown(capsys, "evaluate", collection, "--method", "own_method.Own", "--sweep")
-    assert out.splitlines()[1].split()[:3] == ["news", "own", "0"]
-
-
 def test_thresholds_are_swept_and_shown_by_the_parameter_that_is(collection, capsys):
     methods = "simhash", "shingling", "keywords"
     out = shown(capsys, "evaluate", collection, "--method", *methods, "--sweep")

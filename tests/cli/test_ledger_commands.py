@@ -205,21 +205,6 @@ def test_of_long_pages_the_beginnings_are_explained(tmp_path, capsys):
     assert (explained["notes"], explained["a"]["characters"]) == (notes, 40_000)
 
 
-def test_a_title_that_all_pages_of_a_host_have_counts_as_little_as_in_the_crawl(tmp_path, capsys):
-    def of_shop(number, text):
-        html = page(text, title=f"Product {number}")
-        return html.replace(f"<title>Product {number}<", "<title>The shop<")
-
-    ledger, texts = tmp_path / "pages.sqlite", [article(number) for number in range(10)]
-    pages = {f"/{number}": of_shop(number, text) for number, text in enumerate(texts)}
-    pages["/copy"] = of_shop("copy", edited(texts[1]))
-    result = crawl_site(pages, DEDUP_INDEX=ledger)
-    assert result.stats["dedup/objections/other_title"] == 1
-    asked = f"{result.url}/1", f"{result.url}/copy"
-    out = shown(capsys, "explain", "--ledger", ledger, *asked)
-    assert "simhash: kept (other title)" in out
-
-
 @pytest.mark.parametrize("prefer", [["canonical"], []])
 def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, prefer):
     reprint = page(edited(article(1)), title="A cup")

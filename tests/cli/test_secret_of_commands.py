@@ -65,21 +65,6 @@ def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
     assert KeyedHashing(SECRET).secret_digest not in out
 
 
-def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, secret):
-    url, ledger, feed = crawled
-    arguments = ("--method", "simhash", "--json")
-    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", *arguments)
-    assert code == 0
-    explained = json.loads(out)
-    [one, _], _ = expected("simhash", SECRET, feed)
-    assert int(explained["fingerprints"]["a"], 16) == int.from_bytes(one, "little")
-    # What all methods say is by the same secret.
-    method = METHODS["random-projection"]().with_hashing(KeyedHashing(SECRET))
-    sketches = method.sketches(documents_of(feed))
-    [told] = [one for one in explained["judgements"] if one["method"] == method.name]
-    assert told["distance"] == method.distance(*sketches)
-
-
 @pytest.mark.parametrize(("method", "own"), [("simhash", SECRET), ("verified", SECRET[::-1])])
 def test_a_ledger_is_converted_to_another_method_or_secret(
     crawled, tmp_path, capsys, monkeypatch, method, own

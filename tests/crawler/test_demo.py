@@ -89,17 +89,6 @@ def test_empty_pages_are_kept_and_what_is_not_html_is_new(outcome: Any):
     assert [name for name in stats if name.startswith("dedup/skipped/")] == ["dedup/skipped/empty"]
 
 
-def test_the_numbers_add_up(outcome: Any):
-    stored, dropped, stats, _, report = outcome
-    pages = report["pages"]
-    assert pages["judged"] == len(stored) + len(dropped) == stats["dedup/pages"]
-    assert pages["new"] + sum(pages["skipped"].values()) == len(stored)
-    assert pages["exact_duplicates"] + pages["near_duplicates"] == len(dropped)
-    assert stats["item_dropped_count"] == report["items"]["dropped"] == len(dropped)
-    # The page that answers 500 on purpose, given up by Scrapy.
-    assert stats["log_count/ERROR"] == stats["retry/max_reached"] == 1
-
-
 def test_it_can_be_served_for_crawls_of_ones_own_until_ctrl_c():
     root = Path(crawler.settings.__file__).parents[1]
     with subprocess.Popen(

@@ -11,7 +11,6 @@ from texts import CHINESE, TRADITIONAL_CHINESE, article
 
 from dedup.detector import Detector
 from dedup.evidence import Evidence
-from dedup.item_values import PageOfItem, values_of
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
@@ -125,13 +124,6 @@ def test_a_crawl_that_simplifies_chinese_needs_no_advice_to(stats):
         judged(summary, detector, CHINESE, TRADITIONAL_CHINESE)
         report = summary.finish(detector.follower.view, detector.store)
         assert bool(report.chinese_scripts) == is_told
-
-
-def test_an_item_differs_from_the_one_that_says_most_of_it():
-    adapter = [{"name": "tea", "price": 5}, {"name": "tea", "price": 6}, {"name": "cup"}]
-    said = [PageOfItem((), (), "").what_says(values_of(item)) for item in adapter]
-    stored = [values.to_bytes() for values in said[1:]]
-    assert said[0].beyond(stored[::-1]) == said[0].beyond(stored) == {"price": "5"}
 
 
 @pytest.mark.slow

@@ -123,16 +123,6 @@ def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it():
     assert len(result.messages()) == 1
 
 
-def test_a_page_without_items_is_not_judged():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        if not response.url.endswith("original"):
-            yield {"url": response.url}
-
-    result = crawl_site(SITE, *PAIR, parse=parse)
-    assert result.stored == ["/copy"]
-    assert result.dedup_stats == {"pages": 1, "new": 1}
-
-
 def test_a_request_can_ask_for_its_page_to_be_stored_again_or_not_to_be_judged():
     async def start(self: Any) -> Any:
         wishes = {"/a": {}, "/b": {"again": True}, "/c": {"again": False}, "/d": False}

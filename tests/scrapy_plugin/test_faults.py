@@ -1,6 +1,5 @@
 """What goes wrong in dedup never costs an item, and never floods the log."""
 
-import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 from crawls import crawl_site, path_of
 from texts import article, page
-
-from dedup.methods import SimHash
 
 
 @pytest.mark.slow
@@ -42,22 +39,6 @@ def test_pages_that_ruin_their_workers_are_kept_and_the_crawl_goes_on():
     assert [name for _, name in told] == list(causes)
     for (start, name), cause in zip(told, causes.values(), strict=True):
         assert start.startswith(f"A page cannot be read ({cause}): <http://"), name
-
-
-class NewlyBroken(SimHash):
-    """Fails where the fingerprint is looked up, in the crawler's own process."""
-
-    def from_bytes(self, data: bytes) -> int:
-        raise RuntimeError("a fault of the method")
-
-
-@pytest.mark.slow
-def test_any_failure_of_dedup_keeps_the_item_and_is_logged_once():
-    site = {f"/{number}": page(article(number)) for number in range(5)}
-    result = crawl_site(site, DEDUP_METHOD=NewlyBroken)
-    assert len(result.items) == 5
-    assert result.dedup_stats == {"pages": 5, "skipped/error": 5, "errors": 5}
-    assert len(result.messages(logging.ERROR)) == 1
 
 
 def test_nobody_waits_for_the_claim_of_an_item_when_what_is_noted_of_it_fails(monkeypatch: Any):

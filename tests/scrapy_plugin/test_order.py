@@ -121,20 +121,3 @@ def test_a_queue_of_the_project_stays_and_the_log_says_so():
         "SCHEDULER_PRIORITY_QUEUE lacks dedup.scrapy_plugin.PreferenceQueue"
     ]
     assert fetched == IN_SCRAPYS_ORDER
-
-
-def test_the_queue_can_be_set_by_hand():
-    addon = "dedup.scrapy_plugin."
-    fetched, result = run(
-        ADDONS={},
-        EXTENSIONS={f"{addon}Extension": 500},
-        SPIDER_MIDDLEWARES={
-            f"{addon}SpiderMiddleware": 10,
-            f"{addon}InnerSpiderMiddleware": 1000,
-        },
-        ITEM_PIPELINES={f"{addon}ItemPipeline": 0},
-        DOWNLOADER_MIDDLEWARES={f"{addon}DownloaderMiddleware": 10},
-        SCHEDULER_PRIORITY_QUEUE=f"{addon}PreferenceQueue",
-    )
-    assert fetched[1:4] == ["/latest/2", "/latest/1", "/latest/0"]
-    assert result.messages() == []

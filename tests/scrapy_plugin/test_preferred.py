@@ -1,7 +1,7 @@
 """A copy whose URL is better than that of the page that is stored is counted, and marked so."""
 
 import pytest
-from crawls import crawl, known_site, report_in, spider_over
+from crawls import known_site
 from texts import article, page
 
 TEXT = article(1)
@@ -33,17 +33,6 @@ def test_the_mark_of_a_duplicate_names_the_better_url(site):
     assert result.stats["dedup/preferred"] == 1
 
 
-def test_nothing_is_preferred_to_an_item_without_a_url():
-    async def start(self):
-        yield {"text": TEXT}
-        yield {"text": TEXT, "url": "https://a/tea"}
-
-    settings = {"DEDUP_ITEM_FIELD": "text", "DEDUP_ACTION": "mark", "DEDUP_PREFER": ["https"]}
-    result = crawl(spider_over(start=start), **settings)
-    assert marks_of(result, "verdict") == ["new", "exact-duplicate"]
-    assert marks_of(result, "preferred") == [None, None]
-
-
 def test_without_the_setting_cleaner_urls_are_named_too(site):
     result = run(site, PRINT, CLEAN, DEDUP_ACTION="mark", DEDUP_PREFER=[])
     assert marks_of(result, "preferred") == [None, site.url + CLEAN]
@@ -52,12 +41,6 @@ def test_without_the_setting_cleaner_urls_are_named_too(site):
     result = run(site, CLEAN, PRINT, DEDUP_ACTION="mark", DEDUP_PREFER=[])
     assert marks_of(result, "preferred") == [None, None]
     assert "dedup/preferred" not in result.stats
-
-
-def test_the_reports_count_what_is_kept_and_not_preferred(site, tmp_path):
-    result = run(site, PRINT, CLEAN, DEDUP_REPORT=str(tmp_path))
-    assert report_in(tmp_path)["preferred"] == 1
-    assert "1 (50.0%) with better URLs than is stored" in result.table
 
 
 def test_later_crawls_go_on_with_the_page_that_is_stored(site):
