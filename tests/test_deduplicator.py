@@ -8,11 +8,7 @@ from texts import article, edited, page
 
 from dedup import Deduplicator
 from dedup.deduplicator import Group
-from dedup.extraction import trafilatura
-from dedup.methods import SimHash
-from dedup.page import PageReader
-from dedup.rule import Kind, Rule
-from dedup.scan.record_judge import KINDS, RecordJudge
+from dedup.rule import Kind
 from dedup.stores import LedgerError, LedgerInUseError
 from dedup.stores.ledger_file import LedgerFile, lock
 
@@ -32,21 +28,14 @@ def test_one_by_one_and_many_at_once_get_the_same_verdicts():
         assert [one.add(*text) for text in many] == list(other.add_many(many))
 
 
-def fates_of_scan(texts: list[tuple[str, str]]) -> list[Kind]:
-    method = SimHash()
-    judge, pages = RecordJudge(method, Rule()), PageReader(trafilatura, method)
-    judge.outcome.fates.extend(bytes(len(texts)))
-    records = [page.record for page in pages.read_texts([text for _, text in texts])]
-    judge.judge(range(len(texts)), records)
-    return [KINDS[fate] for fate in judge.outcome.fates]
-
-
-def test_a_key_that_comes_again_repeats_what_has_it_as_in_a_scan(tmp_path: Any):
+def test_a_key_that_comes_again_repeats_what_has_it(tmp_path: Any):
     texts = [
         ("k", article(3)), ("k", article(3)), ("k", edited(article(3))), ("k", article(2)),
         ("", "few words"), ("", "few words"), ("", "other words"), ("l", article(2)),
     ]  # fmt: skip
-    kinds = fates_of_scan(texts)
+    kinds = [
+        Kind.NEW, Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.NEW, Kind.EXACT, Kind.NEW, Kind.EXACT,
+    ]  # fmt: skip
     with Deduplicator() as one, Deduplicator() as other:
         assert [one.add(*text).kind for text in texts] == kinds
         assert [verdict.kind for verdict in other.add_many(texts)] == kinds

@@ -259,18 +259,13 @@ class TestUrls:
             ("http://a.example/b?c=d#e", "/b?c=d#e"),
             (f"{URL}#p2", "#p2"),
             (pydantic.HttpUrl("http://a.example/b"), "/b"),
-            ("https://a.example/b", "/b"),
             ("//a.example/b", "/b"),
             ("/b", "/b"),
             ("http://a.example", "/"),
-            ("http://a.example/", "/"),
             ("http://b.example/b", "http://b.example/b"),
             ("http://www.a.example/b", "http://www.a.example/b"),
-            ("http://a.example.b/b", "http://a.example.b/b"),
             ("http://a.example:81/b", "http://a.example:81/b"),
-            ("//b.example/b", "//b.example/b"),
             ("http://[broken/b", "http://[broken/b"),
-            ("data:text/plain,x", "data:text/plain,x"),
             *(
                 (text, text)  # with a URL in it
                 for text in ("see http://a.example/b", "http://a.example/b c", "mailto:a@b.c")

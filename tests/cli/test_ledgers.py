@@ -187,18 +187,6 @@ def pages_of(path):
         return pages, [note.key for note in reader.duplicates()]
 
 
-def test_a_ledger_moves_into_a_store_another_one_and_back(url, ledger, tmp_path, capsys):
-    file = tmp_path / "back.sqlite"
-    moved = shown(capsys, "ledger", ledger, "-o", url)
-    assert moved == f"{without_secrets(url)}: 1,200 pages\n"
-    assert shown(capsys, "ledger", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
-    for source in url, ledger:
-        told = refused(capsys, "ledger", source, "-o", url)
-        assert told.endswith("is not empty: name another store (?namespace=)")
-    assert shown(capsys, "ledger", f"{url}2", "-o", file) == f"{file}: 1,200 pages\n"
-    assert pages_of(file) == pages_of(ledger)
-
-
 def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
     shown(capsys, "ledger", ledger, "-o", url, "--scope", "host")

@@ -1,10 +1,9 @@
 """Hostile and broken pages end in a verdict or a counted reason; their items are kept."""
 
 import random
-from typing import Any
 
 import pytest
-from crawls import crawl, crawl_site, spider_over
+from crawls import crawl_site
 from texts import article, page
 from web import Answer
 
@@ -51,21 +50,3 @@ def test_every_bad_page_is_accounted_for_and_seen_twice_a_duplicate_or_skipped_a
     assert "errors" not in stats
     assert not result.messages()
     assert "log_count/ERROR" not in result.stats
-
-
-def test_an_items_field_of_any_kind_is_accounted_for():
-    values: list[Any] = [
-        None, 5, b"bytes", ["list"], "", " \n ", "\ud800 alone", "\0", "<", "<p>", "<html>",
-        "<p>" + TEXT, TEXT + "\udfff", "x" * 3_000_000, "&#0;<p>&#xD800;" + article(3),
-    ]  # fmt: skip
-
-    async def start(self: Any) -> Any:
-        for number, value in enumerate(values):
-            yield {"url": str(number), "body": value}
-
-    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
-    stats = result.dedup_stats
-    skipped = sum(value for key, value in stats.items() if key.startswith("skipped/"))
-    assert stats["pages"] == stats["new"] + skipped + stats["near_duplicates"]
-    assert stats["pages"] == len(result.items) + len(result.dropped) == len(values)
-    assert "errors" not in stats
