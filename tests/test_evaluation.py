@@ -174,24 +174,6 @@ def test_a_sweep_leaves_out_what_is_out_of_range():
         MethodChoice.of({"name": "simhash", "bits": 1}).sweep()
 
 
-def test_it_tells_how_much_text_is_lost_if_the_pairs_found_are_dropped(tmp_path):
-    more = f"{WORDS} and seven words more of its own here"
-    pages = {"a": ENGLISH, "b": ENGLISH + "\n", "c": WORDS, "d": more}
-    collection = read_collection(write(tmp_path / "x", pages, [("a", "b", "dup")]), min_tokens=20)
-    lost = evaluate(collection, Verified(max_distance=0.5))[0]["lost_text"]
-    counts = [len(document.tokens) for document in collection.documents]
-    own = [
-        {tuple(document.tokens[at : at + 3]) for at in range(count - 2)}
-        for document, count in zip(collection.documents, counts, strict=True)
-    ]
-    sequences = len(own[1]) + len(own[3])
-    assert lost == {"sequences": sequences, "share": 8 / sequences, "error": 0}
-    assert len(own[3] - own[2]) == 8
-    assert evaluate(collection, Exact())[0]["lost_text"] == {
-        "sequences": len(own[1]), "share": 0, "error": 0,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("demands", [None, NORMAL])
 @pytest.mark.parametrize("is_part_first", [True, False])
 def test_a_part_is_the_copy_of_what_contains_it_wherever_it_stands(is_part_first, demands):

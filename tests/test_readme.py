@@ -5,7 +5,6 @@ import inspect
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import each
@@ -14,10 +13,7 @@ from syntax import nodes
 from test_chinese_docs import headings_of, source_of
 
 from crawler.spiders.site import SiteSpider
-from dedup.index import Match
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.search import index_for
-from dedup.text import Document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -109,20 +105,3 @@ def test_every_stat_that_the_documentation_names_is_one_of_the_code():
     for name in names:
         kind, _, detail = name.partition("/")
         assert (detail if detail and "<" not in detail else kind) in words, name
-
-
-def test_the_method_that_the_documentation_shows_is_one():
-    fingerprints, keys = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(fingerprints, names)
-    exec(keys, names)
-    longest = names["LongestWords"](0.5)
-    sketch = longest.sketch(Document("some words of different lengths"))
-    other = longest.sketch(Document("some words of various lengths"))
-    index = index_for(longest)
-    index.add(longest.from_bytes(longest.to_bytes(sketch)))
-    assert longest.parameters == {"max_distance": 0.5}
-    assert index.query(other) == Match(0, 1 - 4 / 5)
-    method = names["LongWords"]()
-    assert method.sketch(Document("the same letters")) == method.sketch(Document("same letters a"))
-    assert method.sketch(Document("a b c")) is None

@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import logging
-import lzma
 import os
 import pickle
 from collections.abc import Iterator
@@ -263,18 +262,10 @@ def test_an_item_that_cannot_be_written_does_not_spoil_compressed_feeds_of_whole
     assert remembered(ledger) == ({"json": ["/print/a", "/c"], "pickle": []}[form])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("last", sampled(["LZMA", "Bz2"], "LZMA"))
-def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(
-    feed: Path, ledger: Path, last: str
-):
-    opens: Any = {"LZMA": lzma.open, "Bz2": bz2.open}[last]
-    chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.{last}Plugin"]
-    result = run(SITE, ledger, feed, FEED_OPTIONS={"postprocessing": chain})
-    with suppress(EOFError), opens(feed) as content:
-        assert content.read() == b""
+def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(feed: Path, ledger: Path):
+    chain = [f"{PLUGINS}.{name}Plugin" for name in ("Gzip", "LZMA")]
+    run(SITE, ledger, feed, FEED_OPTIONS={"postprocessing": chain})
     assert remembered(ledger) == []
-    assert "log_count/ERROR" not in result.stats
 
 
 def test_a_feed_is_marked_while_it_is_open(tmp_path: Path):

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +15,7 @@ from postgres_server import PASSWORD as POSTGRES_PASSWORD
 from postgres_server import shared_server
 from projects import SECONDS, Project
 from texts import article, page
-from web import Answer, served
+from web import served
 
 pytestmark = pytest.mark.slow
 
@@ -139,29 +138,3 @@ def test_what_a_killed_crawl_was_storing_is_stored_by_others_that_crawl_at_once(
     assert {(one["settings"]["DEDUP_INDEX"], one["ledger"]["path"]) for one in told} == {
         (shown, shown)
     }
-
-
-def test_text_that_another_crawl_stores_meanwhile_is_not_called_lost(tmp_path: Path):
-    """One crawl gets most of its pages when another one has ended."""
-    pages, held, go = copies(), set[str](), Event()
-
-    def answer(path: str, _: Any) -> Answer:
-        if path in held:
-            go.wait(SECONDS)
-        return Answer(pages[path].encode())
-
-    with served(answer) as site:
-        fleet = Fleet(tmp_path, site, DEDUP_INDEX="sqlite:///pages.sqlite?share=1")
-        held |= {url.removeprefix(site) for url in fleet.urls["two"][2:]}
-        slow = fleet.start("two")
-        wait_until(lambda: fleet.items("two.jsonl"))
-        fleet.crawl("one")
-        go.set()
-        output = ended(slow)
-    assert fleet.contents() == ONCE
-    assert stat(output, "dedup/near_duplicates")
-    assert "'dedup/lost/share': 0.0," in output
-    # Of near-duplicates, it is not known.
-    assert stat(output, "dedup/lost/pages_of_earlier_crawls") == stat(
-        output, "dedup/near_duplicates"
-    )

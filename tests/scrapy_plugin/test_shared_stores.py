@@ -324,6 +324,22 @@ def test_nobody_waits_for_the_pages_of_a_crawl_that_stores_nothing(
     assert fleet.crawl("/0b").stored == ["/0b"]
 
 
+def test_text_that_another_crawl_stores_meanwhile_is_not_called_lost(fleet: Fleet):
+    settings = {"DEDUP_INDEX": fleet.index, "DEDUP_MAX_DISTANCE": 8}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        if response.url.endswith("/0b"):
+            other = start_process("none", [f"{fleet.url}/0"], **settings)
+            assert '"item_scraped_count": 1' in other.communicate(timeout=60)[0]
+        yield {"url": response.url}
+
+    crawled = crawl_paths(fleet.url, "/1", "/0b", parse=parse, **settings)
+    assert crawled.originals == {"/0b": "/0"}
+    # Of near-duplicates, it is not known.
+    lost = crawled.counts("lost/")
+    assert (lost["pages"], lost["pages_of_earlier_crawls"]) == (0, 1)
+
+
 def test_what_others_use_is_not_reset(fleet: Fleet):
     fleet.crawl("/1")
     join_for_long(ServerUrl.of(fleet.index.replace("%(name)s", "test")))
