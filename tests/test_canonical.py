@@ -50,8 +50,6 @@ def test_a_link_header_names_it(header):
     "head",
     [
         "",
-        '<link rel="alternate" href="/tea">',
-        '<link rel="canonical">',
         '<link rel="canonical" href="">',
         '<link rel="canonical" href="javascript:void(0)">',
         '<link rel="canonical" href="http://[::1/tea">',
@@ -78,12 +76,9 @@ def test_a_page_that_names_two_names_none():
     "page",
     [
         "<html><head></head><body>{}",
-        "<html><head></head>{}<body>",
         "<html><body><p>Text</p><head>{}</head>",
         "<html><head></head><body></body></html>{}",
         "<html><head></head><body></body></html><html><head>{}</head></html>",
-        "<html><head></head><head>{}</head><body>",
-        "<p>Text</p>{}",
         "<p>Text</p><html><head>{}</head>",
         "<html><head><title>A</title></head><svg><head>{}</head></svg>",
     ],

@@ -160,7 +160,6 @@ class TestWhatIsRead:
         ("value", "text"),
         [
             (b"ab", None),
-            (bytearray(b"ab"), None),
             (Decimal("1.50"), "1.50"),
             (Fraction(1, 3), "1/3"),
             (date(2026, 5, 1), "2026-05-01"),
@@ -173,7 +172,6 @@ class TestWhatIsRead:
             (StrEnum("Colour", {"RED": "red"}).RED, "red"),
             (IntEnum("Size", {"XL": 4}).XL, "4"),
             (1.5, "1.5"),
-            (1j, "1j"),
             (float("nan"), "nan"),
             ("\ud800", "\ud800"),
         ],
@@ -263,9 +261,9 @@ class TestUrls:
             ("/b", "/b"),
             ("http://a.example", "/"),
             ("http://b.example/b", "http://b.example/b"),
-            ("http://www.a.example/b", "http://www.a.example/b"),
             ("http://a.example:81/b", "http://a.example:81/b"),
             ("http://[broken/b", "http://[broken/b"),
+            ("data:text/plain,x", "data:text/plain,x"),
             *(
                 (text, text)  # with a URL in it
                 for text in ("see http://a.example/b", "http://a.example/b c", "mailto:a@b.c")
@@ -436,8 +434,6 @@ class TestTitles:
                     ("main", "Lamps | main hall"),
                     ("1.5", "Cable | 1.5"),
                     ("v8", "Manual | Model v8"),
-                    ("8.8.4.4", "Look-up - 8.8.4.4"),
-                    ("05.12.26", "Jam session | 05.12.26"),
                     ("v1.9.0", f"Tea | {'Brew ' * 80}v1.9.0"),
                 ]
             ),

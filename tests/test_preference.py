@@ -36,7 +36,6 @@ def ranks(criterion, *urls):
         ("http://a/b", "http://a/b?PHPSESSID=1"),
         ("http://a/b?id=7", "http://a/b?sid=77b3e0"),
         ("http://a/b?id=7&page=2", "http://a/b?utm_source=mail"),
-        ("http://a/b?id=7", "http://a/b?id=7&ref=home"),
         ("http://a/b?id=7", "http://a/b?id=7&page=2"),
         ("http://a/tea.html", "http://a/print/tea.html"),
         ("http://a/tea.html", "http://a/tea.amp.html"),

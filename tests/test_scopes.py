@@ -123,10 +123,8 @@ def test_the_name_of_a_scope_makes_it_again(value, name):
     ("value", "message"),
     [
         ("", "got ''"),
-        ([], r"got \[\]"),
         (None, "got None"),
         ({"host"}, "got {'host'}"),
-        ("HOST", "got 'HOST'"),
         ("hosts", "did you mean host?"),
         ("field", "did you mean field:NAME?"),
         ("field:", "did you mean field:NAME?"),
@@ -209,7 +207,6 @@ def test_a_value_within_too_many_others_is_an_error():
         ("https://WWW.Example.com/A", "www.example.com"),
         ("https://www.example.com:8080/", "www.example.com:8080"),
         ("http://user:p@ss@example.com/", "example.com"),
-        ("http://[2001:DB8::1]:8080/", "[2001:db8::1]:8080"),
         ("http://例子.测试/", "例子.测试"),
         ("data:text/html,x", ""),
         ("http://[broken", ""),
@@ -226,9 +223,7 @@ def test_a_host_has_its_port_and_no_user(url, name):
         ("https://docs.example.com/", "example.com"),
         ("https://A.B.Example.CO.UK:8080/", "example.co.uk"),
         ("https://someone.github.io/", "github.io"),  # private suffixes are domains like others
-        ("http://user@www.example.org:80/", "example.org"),
         ("http://127.0.0.1:8080/", "127.0.0.1"),
-        ("http://localhost:6800/", "localhost"),
         ("http://[2001:DB8::1]:8080/", "2001:db8::1"),
         ("http://[broken", ""),
         ("", ""),

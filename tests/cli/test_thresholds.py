@@ -117,7 +117,6 @@ WRONG = [
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
     (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
     (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
-    (["-o", "new"], "-o is for --sample and --lexicon, which need it"),
     (["--sample", "0", "-o", "new"], "--sample must be 1 or more, got 0"),
     ([*SAMPLE, "new", "--method", "exact"], "no two of 60 pages are near: nothing to judge"),
     ([*SAMPLE, "new", "--lexicon"], "--lexicon goes with neither"),
@@ -129,7 +128,6 @@ WRONG = [
         [*SAMPLE, "new", "--key-field", "name"],
         "none of the first 63 items of pages.jsonl has strings in 'name' and 'text'; --key-field",
     ),
-    ([*SAMPLE, "new", "--text-field", "body"], "has strings in 'url' and 'body'; --key-field and"),
     ([*SAMPLE, "new", "--text-field", "url"], "0 different texts of 20 tokens or more in the"),
 ]
 

@@ -150,9 +150,7 @@ def test_a_title_that_eight_pages_have_is_no_name_of_near_duplicates_without_hea
         ("Ferry | Town", "Ferry | Town", ["Ferry"], True),
         # The site, or the version, is another, or not named; the name may stand at the end.
         ("Ferry | Town", "Ferry | Archive", ["Ferry"], True),
-        ("Ferry (version 1)", "Ferry (version 2)", ["Ferry"], True),
         ("Town | Ferry", "Ferry – Archive", ["Ferry"], True),
-        ("Ferry | Town", "Ferry", ["Ferry"], True),
         # What the original has more may tell what it is about.
         ("Ferry", "Ferry | Town", ["Ferry"], False),
         ("Ferry | Town", "Ferry | Timetable | Town", ["Ferry"], False),

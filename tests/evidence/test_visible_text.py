@@ -174,7 +174,6 @@ def test_names_with_other_signs_are_others(one, other):
         ("Ferry · a · b · Town", ["Ferry", "ab", "Town"]),
         ("Reader (kafka 0.10.0.1 API)", ["Reader", "kafka 0.10.0.1 API)"]),
         ("well-known_name f(int)", ["well-known_name f(int)"]),
-        ("Report (2019)", ["Report2019)"]),
         ("Notes - 1.2 - Town", ["Notes1.2", "Town"]),
         (" | Town", ["Town"]),
     ],
