@@ -99,11 +99,7 @@ def pieces(store):
 
 
 def numbers(store):
-    return [number for batch in pieces(store) for number in numbers_in(batch)]
-
-
-def numbers_in(batch):
-    return [page.number for page in batch.pages]
+    return [page.number for batch in pieces(store) for page in batch.pages]
 
 
 def batch_of(pages, replaced=()):

@@ -72,8 +72,7 @@ class PostgresServer:
 
     @property
     def log(self):
-        path = self.folder / "log"
-        return path.read_text() if path.exists() else ""
+        return (self.folder / "log").read_text()
 
     def start(self):
         # It is a child of the tests, so that it is gone for everybody as soon as it has ended.

@@ -70,24 +70,13 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, and return when it has loaded what it had."""
-        self.launch()
-        self.wait()
-
-    def launch(self, after: float = 0.0) -> None:
-        """Have it start so many seconds later."""
         command = [_program() or "redis-server"]
         for name, value in self._options.items():
             command += [f"--{name}", value]
-        if after:
-            command = ["sh", "-c", 'sleep "$0"; exec "$@"', str(after), *command]
         if shutil.which("setpriv"):  # so that it ends with us, however we do
             command = ["setpriv", "--pdeathsig", "KILL", *command]
         self._log.write_bytes(b"")
         self._process = subprocess.Popen(command)
-
-    def wait(self) -> None:
-        """Return when it has loaded what it had."""
-        assert self._process is not None
         end = time.monotonic() + _SECONDS_TO_START
         # A server with a password answers while it is loading, too.
         while b"eady to accept connections" not in self._log.read_bytes():
@@ -141,15 +130,14 @@ class RedisLogServer(LogServer):
 
     def crash(self, seconds: float) -> None:
         self._server.kill()
-        self._server.launch(after=seconds)
+        time.sleep(seconds)
+        self._server.start()
 
     def backup(self) -> None:
-        self._server.wait()
         shutil.rmtree(self.folder / "backup", ignore_errors=True)
         shutil.copytree(self._server.data, self.folder / "backup")
 
     def restore(self) -> None:
-        self._server.wait()
         self._server.kill()
         shutil.rmtree(self._server.data)
         shutil.copytree(self.folder / "backup", self._server.data)

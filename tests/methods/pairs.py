@@ -18,6 +18,11 @@ def distance(method, one, other):
     return method.distance(*sketches)
 
 
+def matches(method, one, other):
+    """Whether two texts are within the threshold."""
+    return distance(method, one, other) <= method.max_distance
+
+
 def found(method, one, other):
     """The distance at which the index finds one sketch by the other, or None."""
     index = index_for(method)

@@ -6,10 +6,10 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from pairs import matches
 
 from dedup.lexicon import load_lexicon, write_lexicon
 from dedup.methods.keywords import VARIANTS, Keywords, weight_distance
-from dedup.search import index_for
 from dedup.text import Document
 
 OF_KEYWORDS = VARIANTS[1:]
@@ -22,11 +22,6 @@ def by_frequency(variant, max_distance=0.05, top=3):
 
 def text(**counts):
     return " ".join(" ".join([word] * count) for word, count in counts.items())
-
-
-def matches(method, one, other):
-    sketches = [method.sketch(Document(page)) for page in (one, other)]
-    return method.distance(*sketches) <= method.max_distance
 
 
 def digest(content):
@@ -91,10 +86,6 @@ def test_the_threshold_is_inclusive():
     distance = 0.125 / 1.125  # of (1/2, 1/2) and (3/4, 1/4)
     assert matches(by_frequency("sorted-weights", distance), one, other)
     assert not matches(by_frequency("sorted-weights", distance - 1e-12), one, other)
-    method = by_frequency("sorted-weights", distance)
-    index = index_for(method)
-    index.add(method.sketch(Document(one)))
-    assert index.query(method.sketch(Document(other))).distance == distance
 
 
 @each("variant", VARIANTS)

@@ -3,16 +3,12 @@ import math
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import distance
+from pairs import distance, matches
 from texts import article
 
 from dedup.methods.segments import Segments, content_defined_segments, equal_segments
 from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
-
-
-def matches(method, one, other):
-    return distance(method, one, other) <= method.max_distance
 
 
 def with_words_changed(text, places):

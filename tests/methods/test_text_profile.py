@@ -47,12 +47,6 @@ def test_a_profile_is_that_of_nutch(tokens, step, min_length):
     assert profile(tokens, step, min_length) == profile_by_hand(tokens, step, min_length)
 
 
-def test_short_words_do_not_count():
-    assert sketched("ferry x y boat") == sketched("ferry boat")
-    assert sketched("ferry in no boat", min_length=3) == sketched("ferry boat")
-    assert sketched("ferry in no boat") != sketched("ferry boat")
-
-
 @each("text", ["", "a b c", "1 2 3 1 2 3", "。。。", "我 是 你"])
 def test_an_empty_profile_has_no_sketch(text):
     """Nutch's is that of MD5(""), so that all such pages are equal."""

@@ -101,12 +101,6 @@ def number_hashes(tokens):
     return hashes
 
 
-def test_a_number_that_comes_again_counts_again():
-    assert len(number_hashes("5 a 5 b7 ½")) == 3
-    assert set(number_hashes("5 5")) > set(number_hashes("5"))
-    assert number_hashes("") == number_hashes("no number here") == []
-
-
 @given(st.lists(st.sampled_from(["a", "7", "b52", "2nd", "x1y2", "٣", "½", "no"]), max_size=9))
 def test_a_number_is_a_token_with_a_digit_in_it(tokens):
     with_digits = Counter(token for token in tokens if any(c.isdecimal() for c in token))

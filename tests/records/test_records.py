@@ -458,13 +458,6 @@ class TestFolder:
             Folder([tmp_path / "a", tmp_path / "b"], Fields())
         assert time.process_time() - start < 1
 
-    def test_the_same_name_in_two_folders_is_refused(self, tmp_path):
-        folders = [write(tmp_path / name, ["a"]) for name in ("a", "b")]
-        with pytest.raises(
-            RecordError, match=r"texts/page0.txt is in more than one of the folders"
-        ):
-            opened(*folders)
-
 
 @each(
     ("value", "seconds"),

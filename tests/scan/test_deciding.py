@@ -9,7 +9,7 @@ import pytest
 from bad_extractors import misbehaving
 from cases import mixed
 from collections_on_disk import write_lines
-from texts import CHINESE, article, edited
+from texts import CHINESE, article, edited, replaced
 
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
@@ -82,25 +82,15 @@ def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_pa
         assert (fates(outcome), outcome.short) == (["new", "new"], 2)
 
 
-def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
-    dates = ["2024-01-01", "2024-01-03T00:00:00+05:00", None, 0]
-    objects = [{"text": text, "on": on} for text, on in zip(COPIES, dates, strict=True)]
-    path = write_lines(tmp_path / "a.jsonl", objects)
-    outcome = scanned(path, fields={"date": "on"}, keep="newest")
-    assert fates(outcome) == ["near", "new", "near", "new"]
-    # Of equally old ones, the first.
-    path = write_lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
-    outcome = scanned(path, fields={"date": "on"}, keep="newest")
-    assert list(outcome.keep) == [1, 0, 0, 1]
-
-
 @pytest.mark.parametrize(("name", "keep"), mixed(list(METHODS), ["longest", "newest"]))
 def test_the_order_alone_decides_with_every_method(tmp_path, name, keep):
-    kind = METHODS[name]
-    texts = [*COPIES, "", "short", "short"]
-    objects = [{"text": text, "on": n} for n, text in enumerate(texts)]
+    """Also of chains of near records."""
+    kind, chain = METHODS[name], [replaced(article(3), 6 * count) for count in range(8)]
+    texts = [*COPIES, "", *chain, "short", "short"]
+    # Of two that are as new, the first one counts, and without a date it is the oldest.
+    objects = [{"text": text, "on": n // 2 or None} for n, text in enumerate(texts)]
     number = range(len(texts))
-    order = sorted(number, key=lambda n: -len(texts[n]) if keep == "longest" else -n)
+    order = sorted(number, key=lambda n: -len(texts[n]) if keep == "longest" else -(n // 2))
     path = write_lines(tmp_path / "a.jsonl", objects)
     outcome = scanned(path, kind(), fields={"date": "on"}, keep=keep)
     ordered = write_lines(tmp_path / "b.jsonl", [objects[n] for n in order])

@@ -1,7 +1,6 @@
 """Which record of several copies is kept: criteria in order of precedence."""
 
 import json
-import random
 
 import pytest
 from collections_on_disk import write_lines
@@ -50,33 +49,6 @@ def test_the_best_of_each_group_is_kept_by_criteria_in_their_order(tmp_path, kee
     ]
     other = of("http://a/other", article(2))
     assert kept(tmp_path, [*copies, other], keep) == [copies[best], other]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_it_is_as_if_the_records_came_in_the_order_of_the_criteria(tmp_path, seed):
-    """Chains of near records included: greedy in that order, never connected components."""
-    chooser = random.Random(seed)
-    objects = []
-    for number in range(60):
-        words = article(chooser.randrange(8)).split()
-        for _ in range(chooser.randrange(40)):
-            words[chooser.randrange(len(words))] = "other"
-        scheme = chooser.choice(["http", "https"])
-        folder = chooser.choice(["", "v1.0/", "v1.10/", "print/"])
-        objects.append(of(f"{scheme}://a/{folder}{number}?x=1"[: chooser.choice([-4, None])],
-                          " ".join(words)))  # fmt: skip
-
-    def rank(one):
-        url = one["url"]
-        folders = {"v1.10": 1, "v1.0": 2}
-        version = folders.get(url.split("/")[3], 0)
-        return url.startswith("http:"), version, -len(one["text"])
-
-    keep = "https,newest-version,longest"
-    result = kept(tmp_path, objects, keep, "--method", "verified")
-    expected = kept(tmp_path, sorted(objects, key=rank), "first", "--method", "verified")
-    assert sorted(result, key=rank) == expected
 
 
 @pytest.mark.slow

@@ -6,15 +6,11 @@ from contextlib import closing
 import commands
 import pytest
 from collections_on_disk import write_lines
+from test_deciding import scanned
 from texts import CHINESE, article, edited, replaced
 
-from dedup.extraction import trafilatura
-from dedup.methods import SimHash
 from dedup.page import PageReader
-from dedup.plugins import load_preference
-from dedup.preference import CRITERIA
-from dedup.records import Fields, format_of
-from dedup.scan import RecordReader, SketchesFile, scan
+from dedup.scan import SketchesFile
 from dedup.text import Document
 
 TEXTS = [
@@ -45,22 +41,14 @@ def exact(texts, outcome):
     return sum(map(len, dropped)), sum(len(own - stored) for own in dropped)
 
 
-def reader_of(path):
-    format_ = format_of([path])([path], Fields(date="date"))
-    return RecordReader(format_, SimHash(8), trafilatura)
-
-
-def scanned(path, texts, **options):
+def scan_of(path, texts, **options):
     lines = [{"text": text, "date": f"2026-01-{1 + n % 28:02}"} for n, text in enumerate(texts)]
-    write_lines(path, lines)
-    options.setdefault("workers", 1)
-    options["keep"] = load_preference(CRITERIA, options.get("keep", "first"))
-    return scan(reader_of(path), **options)
+    return scanned(write_lines(path, lines), fields={"date": "date"}, **options)
 
 
 @pytest.mark.parametrize("keep", ["first", "longest", "newest"])
 def test_what_is_lost_follows_from_the_final_fates(tmp_path, keep):
-    outcome = scanned(tmp_path / "pages.jsonl", TEXTS, keep=keep)
+    outcome = scan_of(tmp_path / "pages.jsonl", TEXTS, keep=keep)
     total, lost = exact(TEXTS, outcome)
     assert outcome.lost_text == (total, lost / total, 0)
     for number, original, gone, of in outcome.lossiest:
@@ -85,7 +73,7 @@ def many(count=120, words=1500):
 def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then, monkeypatch):
     """Half of the records come from a file, which a scan with another order has begun."""
     texts, path = many(), tmp_path / "pages.jsonl"
-    whole = scanned(path, texts, keep=then)
+    whole = scan_of(path, texts, keep=then)
     identity = {"inputs": [["pages.jsonl", 1]]}
     with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
         add = saved.add
@@ -97,11 +85,9 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then,
 
         monkeypatch.setattr(saved, "add", stop)
         with pytest.raises(KeyboardInterrupt):
-            scan(reader_of(path), workers=1, saved=saved)
+            scan_of(path, texts, saved=saved)
     with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
-        resumed = scan(
-            reader_of(path), workers=1, keep=load_preference(CRITERIA, then), saved=saved
-        )
+        resumed = scan_of(path, texts, keep=then, saved=saved)
         assert saved.count_before >= 150
     total, lost = exact(texts, resumed)
     assert resumed.keep == whole.keep
@@ -112,11 +98,11 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then,
 def test_what_is_lost_does_not_depend_on_how_much_each_worker_has_read(tmp_path, monkeypatch):
     monkeypatch.setattr("dedup.lost_text.SEQUENCES_OF_A_SAMPLE", 500)
     texts, path = many(20, 300), tmp_path / "pages.jsonl"
-    by_one = scanned(path, texts)
+    by_one = scan_of(path, texts)
     # As if each record had a worker of its own.
     nothing = property(lambda reader: 0, lambda reader, sequences: None)
     monkeypatch.setattr(PageReader, "_sequences_before", nothing, raising=False)
-    by_many = scanned(path, texts)
+    by_many = scan_of(path, texts)
     assert by_many.lost_text == by_one.lost_text
     assert by_many.lossiest == by_one.lossiest
     assert by_one.lost_text.error

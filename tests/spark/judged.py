@@ -135,12 +135,10 @@ def read(method, texts):
 
 
 def expected(method, rule, collection, *, has_pages=True):
-    """Return what a scan says of *collection*: by rank, the verdict, original and distance."""
-    return expected_with_objections(method, rule, collection, has_pages=has_pages)[0]
+    """Return what a scan says of *collection*: by rank, the verdict, original and distance.
 
-
-def expected_with_objections(method, rule, collection, *, has_pages=True):
-    """Return that, and how many records were kept by which objection."""
+    And how many records were kept by which objection.
+    """
     judge = RecordJudge(method, rule, has_pages=has_pages)
     ranks = range(len(collection))
     # Fates are by number, and there must be one for each.

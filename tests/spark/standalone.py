@@ -19,6 +19,12 @@ _SECONDS = 1800
 _SECONDS_TO_START = 120
 
 
+def environment(**own):
+    """Return that of a process which imports what tests do, with some variables of its *own*."""
+    path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1", **own}
+
+
 class Cluster:
     """Its processes end with `stop`, and after half an hour in any case."""
 
@@ -41,10 +47,8 @@ class Cluster:
             raise
 
     def _start(self, name, *options):
-        path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
-        environment["SPARK_LOCAL_DIRS"] = str(self.folder)
-        environment["SPARK_DAEMON_JAVA_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        own = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+        own["SPARK_LOCAL_DIRS"] = str(self.folder)
         command = [CLASS, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *options]
         with open(self.folder / f"{name}{len(self._processes)}.log", "wb") as log:
             self._processes.append(
@@ -52,7 +56,7 @@ class Cluster:
                     ["timeout", "--kill-after=1", str(_SECONDS), *map(str, command)],
                     stdout=log,
                     stderr=log,
-                    env=environment,
+                    env=environment(**own),
                     start_new_session=True,
                 )
             )

@@ -8,13 +8,13 @@ from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from bad_extractors import extracting_unless_told
 from cases import IS_THOROUGH
 from collections_on_disk import write_lines
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from texts import article, edited, page
 
 from dedup.evidence import NORMAL
 from dedup.extraction import trafilatura
-from dedup.methods import METHODS, SimHash
+from dedup.methods import METHODS
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
@@ -95,6 +95,9 @@ def collection_of(seed, is_html):
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
+@example(
+    name="simhash", keep="first", seeds={*range(12)}, is_html=True, evidence=True, min_tokens=20
+)  # fmt: skip
 @given(
     name=st.sampled_from(["segments", "simhash", "shingling", "random-projection"]),
     keep=st.sampled_from(["first", "longest", "newest,longest", "shorter-url,newest"]),
@@ -109,16 +112,23 @@ def test_random_collections_have_the_verdicts_of_a_scan(
     rows = [row for seed in sorted(seeds) for row in collection_of(seed, is_html)]
     for place, row in enumerate(rows):
         row["place"], row["url"] = place, f"{row['url']}/{place}"
+    if is_html:  # some end or hang their process
+        for place, content in enumerate(["be-killed", "be-killed again", "hang-deaf", "exit"], 3):
+            rows[place]["content"] = content
     date = "date" if "newest" in keep else None
+    options = {"extractor": extracting_unless_told, "page_timeout": 2}
     expected = scanned(
         tmp_path_factory.mktemp("scan"), rows, Fields("content", is_html, date=date, with_all=True),
         METHODS[name](), keep, scope=Scope.of("field:site"),
-        rule=Rule(min_tokens, demands=NORMAL if evidence else None),
+        rule=Rule(min_tokens, demands=NORMAL if evidence else None), **options,
     )  # fmt: skip
+    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
+    df = frame(spark, rows, random.Random(min(seeds)))
+    if is_html:
+        df = df.withColumn("content", df.content.cast("binary"))
     got = deduplicate(
-        frame(spark, rows, random.Random(min(seeds))), order_by="place", method=name, keep=keep,
-        scope="field:site", evidence=evidence, min_tokens=min_tokens, date=date,
-        **{"html" if is_html else "text": "content"},
+        df, order_by="place", method=name, keep=keep, scope="field:site", evidence=evidence,
+        min_tokens=min_tokens, date=date, **{"html" if is_html else "text": "content"}, **options,
     )  # fmt: skip
     assert got.columns == [*rows[0], "kept", "original", "distance", "verdict"]
     assert found(got) == expected
@@ -137,27 +147,6 @@ def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(sp
     texts_kept = [row.text for row in answers[0] if row.verdict == "new"]
     assert len(set(texts_kept)) == len(texts_kept)
     assert len(answers[0]) == len(rows)
-
-
-def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_or_hang_their_process_are_kept(
-    spark, tmp_path
-):
-    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
-    texts = [article(n % 5) if n % 3 else edited(article(n % 5)) for n in range(16)]
-    pages = [page(text, title=f"Title {n % 2}") for n, text in enumerate(texts)]
-    pages[3:3] = ["be-killed", "be-killed again", "hang-deaf", "exit", "raise"]
-    rows = [
-        {"place": place, "url": f"http://a/{place}", "html": html}
-        for place, html in enumerate(pages)
-    ]
-    options = {"extractor": extracting_unless_told, "page_timeout": 2}
-    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash(), **options)
-    assert [row[0] for row in expected if row[1] == "unread"] == [3, 4, 5, 6, 7]
-    got = deduplicate(
-        frame(spark, rows).selectExpr("place", "url", "cast(html as binary) as html"),
-        html="html", key="place", order_by="place", **options,
-    )  # fmt: skip
-    assert found(got) == expected
 
 
 def test_sketches_that_were_stored_have_the_verdicts_of_their_texts(spark, tmp_path):

@@ -1,40 +1,36 @@
 """``dedup scan --spark`` on a real cluster, of which a worker dies."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 
 import collections_on_disk as collections
 import pytest
-from standalone import Cluster
+from commands import json_of
+from standalone import Cluster, environment
 from test_scan_on_spark import check_same, parts, some_texts
 
 pytestmark = pytest.mark.slow
 _SECONDS = 600
 
 
-def environment():
-    path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
-    # Without both executors, nothing would be on two of them.
-    settings = "spark.scheduler.minRegisteredResourcesRatio=1.0", "spark.sql.shuffle.partitions=4"
-    whole = " ".join([*(f"--conf {setting}" for setting in settings), "pyspark-shell"])
-    own = {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    return {**os.environ, **own, "PYSPARK_SUBMIT_ARGS": whole}
+# Without both executors, nothing would be on two of them.
+SETTINGS = """--conf spark.scheduler.minRegisteredResourcesRatio=1.0
+--conf spark.sql.shuffle.partitions=4 pyspark-shell"""
 
 
-def test_a_worker_that_dies_in_the_middle_changes_nothing(needs_java, tmp_path):
+def test_a_worker_that_dies_in_the_middle_changes_nothing(needs_java, capsys, tmp_path):
     pages = collections.write(tmp_path / "pages.jsonl", some_texts(240))
-    scan = [sys.executable, "-m", "dedup", "scan", pages, "--json"]
-    here = [*scan, "-o", tmp_path / "unique.jsonl", "--clusters", tmp_path / "local.clusters"]
-    told = subprocess.run(here, check=True, capture_output=True, env=environment(), timeout=100)
+    here = "-o", tmp_path / "unique.jsonl", "--clusters", tmp_path / "local.clusters"
+    told = json_of(capsys, "scan", pages, *here)
     (tmp_path / "cluster").mkdir()
     cluster = Cluster(tmp_path / "cluster")
-    there = [*scan, "-o", tmp_path / "unique", "--clusters", tmp_path / "spark.clusters"]
-    there += ["--spark", cluster.url]
+    there = [sys.executable, "-m", "dedup", "scan", pages, "--json", "--spark", cluster.url]
+    there += ["-o", tmp_path / "unique", "--clusters", tmp_path / "spark.clusters"]
+    how = environment(PYSPARK_PYTHON=sys.executable, PYSPARK_SUBMIT_ARGS=SETTINGS)
     process = subprocess.Popen(
-        list(map(str, there)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        list(map(str, there)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=how
     )
     try:
         deadline = time.monotonic() + _SECONDS
@@ -50,5 +46,5 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(needs_java, tmp_path):
         process.wait()
         cluster.stop()
     assert process.returncode == 0
-    check_same(tmp_path, json.loads(told.stdout), json.loads(figures))
+    check_same(tmp_path, told, json.loads(figures))
     assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()

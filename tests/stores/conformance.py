@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from heapq import heappop, heappush
-from itertools import combinations, count
+from itertools import chain, combinations, count
 from math import inf
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import crawling_process
 import pytest
-from crawling_process import MODULES, Order, Page, Plan, Weather, log_of, mark, read_notes
+from crawling_process import Order, Page, Plan, Weather, log_of, mark, read_notes
 from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
@@ -44,7 +44,7 @@ _serials = count()
 
 def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
-    _CONTEXT.set_forkserver_preload(["conformance", *MODULES])
+    _CONTEXT.set_forkserver_preload(["conformance"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         # It has imported all when its first child runs.
@@ -152,10 +152,10 @@ SERVERS: dict[str, Callable[[Path], LogServer]] = {
 def play(plan: Plan, server: LogServer, folder: Path, seed: int) -> Result:
     """Have a fleet crawl over a log of its own, with its files in *folder*, and judge it."""
     folder.mkdir()
-    return Round(plan, server, folder, seed).play()
+    return _Round(plan, server, folder, seed).play()
 
 
-class Round:
+class _Round:
     """One crawl of a fleet, disturbed as planned."""
 
     def __init__(self, plan: Plan, server: LogServer, folder: Path, seed: int) -> None:
@@ -229,9 +229,10 @@ class Round:
     def _name(self, number: int) -> str:
         return f"process {number}"
 
-    def _files(self) -> dict[str, tuple[list[Page], list[list]]]:
+    def _files(self) -> dict[str, tuple[dict[str, Page], list[list]]]:
+        """The pages of each process by key, and its notes."""
         return {
-            self._name(number): (pages, read_notes(self._file(number)))
+            self._name(number): ({page.key: page for page in pages}, read_notes(self._file(number)))
             for number, pages in enumerate(self._pages)
         }
 
@@ -347,27 +348,20 @@ class Round:
         return claims
 
 
+@dataclass
 class _Judge:
     """What the files of the processes say."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        result: Result,
-        files: dict[str, tuple[list[Page], list[list]]],
-        keys: dict[int, str],
-        killed: set[tuple[str, int]],
-        restores: list[tuple[float, float]],
-    ) -> None:
-        self._plan = plan
-        self._result = result
-        self._files = files
-        self._killed = killed
-        self._restores = restores
-        self._stored: list[StoredPage] = []
-        self._keys = keys
-        for name, (pages, notes) in files.items():
-            self._stored += _stored_pages(name, {page.key: page for page in pages}, notes)
+    _plan: Plan
+    _result: Result
+    _files: dict[str, tuple[dict[str, Page], list[list]]]
+    _keys: dict[int, str]
+    _killed: set[tuple[str, int]]
+    _restores: list[tuple[float, float]]
+
+    def __post_init__(self) -> None:
+        found = [_stored_pages(name, *told) for name, told in self._files.items()]
+        self._stored = list(chain.from_iterable(found))
         self._by_key: dict[str, list[StoredPage]] = {}
         self._by_family: dict[int, list[StoredPage]] = {}
         for stored in sorted(self._stored, key=lambda stored: stored.at):
@@ -378,28 +372,25 @@ class _Judge:
         self._result.counts["stored"] += len(self._stored)
         for stored in self._by_family.values():
             for earlier, later in combinations(stored, 2):
-                if _are_near(earlier.page, later.page):
-                    self._judge_pair(earlier, later)
+                if not _are_near(earlier.page, later.page):
+                    continue
+                if excuse := self._excuse(earlier, later):
+                    self._result.excused[excuse] += 1
+                else:
+                    self._result.violate("near pages both stored", earlier, later)
         for stored in self._stored:
             self._result.counts["changed"] += stored.kind == Kind.CHANGED
             is_of_the_dead = (stored.process, stored.start) in self._killed
             is_forgotten = stored.published == inf and not self._restores
             if is_forgotten and stored.reason != "unresolved" and not is_of_the_dead:
                 self._result.violate("stored and never published", stored)
-        for name, (pages, notes) in self._files.items():
-            self._judge_pages(name, {page.key: page for page in pages}, notes)
+        for name, told in self._files.items():
+            self._judge_pages(name, *told)
 
     def _key(self, original: str) -> str:
         """Return the key of an *original* that is told by its number."""
         told = re.match(r"page (\d+) of ", original)
         return self._keys.get(int(told[1]), original) if told else original
-
-    def _judge_pair(self, earlier: StoredPage, later: StoredPage) -> None:
-        excuse = self._excuse(earlier, later)
-        if excuse:
-            self._result.excused[excuse] += 1
-        else:
-            self._result.violate("near pages both stored", earlier, later)
 
     def _excuse(self, earlier: StoredPage, later: StoredPage) -> str | None:
         """Return why two near pages could both be stored; ``None`` if they must not have been."""

@@ -8,15 +8,18 @@ import asyncio
 import json
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ledgers import page
 from memory_log import publish
+from planted_faults import FAULTS
+from sqlite_server import log_at
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -24,17 +27,12 @@ from dedup.record import Committed, PageRecord, Released
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, StoreDownError
 from dedup.stores.log import Log
+from dedup.stores.postgres_log import PostgresLog
+from dedup.stores.redis_log import RedisLog
 from dedup.stores.shared import SharedStore
 
 IDENTITY = {"method": "simhash"}
-_LOGS = {
-    "redis": "dedup.stores.redis_log:RedisLog",
-    "unix": "dedup.stores.redis_log:RedisLog",
-    "postgresql": "dedup.stores.postgres_log:PostgresLog",
-    "sqlite": "sqlite_server:log_at",
-}
-MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]
-"""What is imported only when it is needed."""
+_LOGS = {"redis": RedisLog, "postgresql": PostgresLog, "sqlite": log_at}
 _REPETITIONS = (Kind.EXACT, Kind.NEAR, Kind.REPEATED, Kind.UNCHANGED)
 _AT_ONCE = 8
 _STEP = 0.05
@@ -52,8 +50,7 @@ class Page(NamedTuple):
 
     @property
     def record(self) -> PageRecord:
-        digest = self.content.to_bytes(16, "little")
-        return PageRecord(self.key, "", 100, digest, SimHash().to_bytes(self.content))
+        return page(self.content, self.key)
 
 
 @dataclass(frozen=True)
@@ -122,9 +119,7 @@ class Order:
 
 def log_of(url: str, lease: float) -> Log:
     """Return the log at *url*, by the kind of server that it names."""
-    module, _, name = _LOGS[urlsplit(url).scheme].partition(":")
-    log: Log = getattr(import_module(module), name)(url, lease=lease)
-    return log
+    return _LOGS[urlsplit(url).scheme](url, lease=lease)
 
 
 class Notes:
@@ -286,7 +281,8 @@ class Process:
         await asyncio.gather(keeping, return_exceptions=True)
         while self._store.has_news or self._detector.follower.late_claims:
             await self._publish()
-        await self._retried(lambda: self._store.leave("finished", None))
+        while not await self._leaves():
+            await asyncio.sleep(_STEP)
         await self._log.close()
         self._notes.write("done", "")
 
@@ -311,12 +307,11 @@ class Process:
     def _count(self, name: str) -> None:
         self._notes.write("count", name)
 
-    async def _retried(self, call) -> None:
-        while True:
-            try:
-                return await call()
-            except StoreDownError:
-                await asyncio.sleep(_STEP)
+    async def _leaves(self) -> bool:
+        with suppress(StoreDownError):
+            await self._store.leave("finished", None)
+            return True
+        return False
 
     async def _crawl(self, page: Page) -> None:
         await asyncio.sleep(self._order.begun + page.at - time.time())
@@ -400,12 +395,5 @@ def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:
 def run(order: Order) -> None:
     """Do what *order* says; for `multiprocessing`."""
     if order.plan.fault:
-        import planted_faults
-
-        planted_faults.FAULTS[order.plan.fault]()
-
-    async def run_in_time() -> None:
-        async with asyncio.timeout(order.plan.limit):
-            await Process(order).run()
-
-    asyncio.run(run_in_time())
+        FAULTS[order.plan.fault]()
+    asyncio.run(asyncio.wait_for(Process(order).run(), order.plan.limit))

@@ -101,17 +101,9 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
             (2, 1, "other", None, None),
         ]
         assert reader.crawls()[0].started <= reader.crawls()[0].finished
-
-
-async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(place, path):
-    process = await taking_part(place)
-    [old] = await process.store(page(1))
-    [new] = await process.store(page(2, "http://a/1"), replaces=(old,))
-    await copy_to_ledger(place.log(), path)
-    with LedgerReader(path) as reader:
-        versions = {v.number: v for v in reader.versions("http://a/1")}
-    assert versions.pop(new).ended is None
-    assert not versions or versions[old].ended is not None
+        # What was replaced is known as far as the log knows it.
+        versions = {v.number: v.ended is not None for v in reader.versions("http://a/1")}
+        assert versions in ({a: True, c: False}, {c: False})
 
 
 async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
@@ -122,13 +114,9 @@ async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
     assert [b"a value!", b"", b"another!"] in before["items"]
     assert all(before.values())
     assert after == before
-
-
-async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
-    await copy_to_log(ledger, place.log())
+    # What was moved is of an earlier run.
     assert await place.log().open() == Found(IDENTITY, False)
     process = await taking_part(place)
-    # What was moved is of an earlier run.
     assert process.joined == Joined(2, False, False, process.joined.position)
     assert (await process.store(page(9003)))[0] > 26
 
@@ -152,43 +140,41 @@ async def test_what_holds_pages_or_is_in_use_is_refused(place, ledger):
             await refused
 
 
-async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
-    log, others = place.log(), []
+def with_step(log, turn, step):
+    """Have *step* be done before *log* answers a request."""
     exchange = log.exchange
 
-    async def exchange_and_join(request):
+    async def exchange_and_do(request):
         answer = await exchange(request)
-        if request.turn == 1:
-            others.append(await taking_part(place))
+        if request.turn == turn:
+            await step()
         return answer
 
-    log.exchange = exchange_and_join
+    log.exchange = exchange_and_do
+    return log
+
+
+async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
+    others = []
+
+    async def join():
+        others.append(await taking_part(place))
+
     with pytest.raises(LedgerInUseError, match="is in use"):
-        await copy_to_log(ledger, log)
+        await copy_to_log(ledger, with_step(place.log(), 1, join))
     [other] = others
     await other.follow()
     kinds = [type(entry.event).__name__ for entry in other.followed]
     assert sorted(kinds) == ["Claimed"] * 10 + ["Released"] * 10
 
 
-def failing_at(turn, log):
-    """Have *log* fail once, in the answer to a request."""
-    exchange = log.exchange
-
-    async def exchange_or_fail(request):
-        answer = await exchange(request)
-        if request.turn == turn:
-            raise StoreDownError(f"{log.name} did not answer")
-        return answer
-
-    log.exchange = exchange_or_fail
-    return log
-
-
 @pytest.mark.parametrize("turn", [1, 4])
 async def test_what_fails_leaves_a_store_that_knows_less(turn, place, ledger, path):
+    async def fail():
+        raise StoreDownError("it did not answer")
+
     with pytest.raises(LedgerError, match="did not answer"):
-        await copy_to_log(ledger, failing_at(turn, place.log()))
+        await copy_to_log(ledger, with_step(place.log(), turn, fail))
     await copy_to_ledger(place.log(), path)
     with LedgerReader(path) as reader:
         pages = [page.record for page in reader.pages()]

@@ -1,17 +1,15 @@
 """Files of SQLite: nothing that lies beside them is taken for theirs, nothing of theirs is lost."""
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import ledgers
 import pytest
+from own_process import run_python
+from test_sqlite_store import IDENTITY
 
 from dedup.stores import SqliteStore
 from dedup.stores.edit import reindex
@@ -19,8 +17,6 @@ from dedup.stores.ledger_file import LedgerError, LedgerFile, LedgerInUseError, 
 from dedup.stores.reader import LedgerReader
 
 pytestmark = pytest.mark.slow  # many processes
-TESTS = Path(__file__).parent
-IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 
 
 def add(ledger, *numbers):
@@ -42,12 +38,8 @@ def stored(path):
 
 def process(script, *arguments):
     """Run *script* in a process of its own, with the functions above; it prints JSON, if any."""
-    script = f"import os, sys; from test_ledger_file import *\n{script}"
-    done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (TESTS, *TESTS.parents[:2])))},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    script = f"import os, sys; from pathlib import Path; from test_ledger_file import *\n{script}"
+    done = run_python("-c", script, *arguments, check=False)
     assert done.returncode in (0, -9), done.stderr
     return json.loads(done.stdout) if done.stdout else None
 
@@ -170,13 +162,21 @@ def test_a_conversion_that_is_killed_leaves_one_or_the_other_ledger_whole(path):
     assert stored(path) == list(range(50))
 
 
-def test_a_conversion_that_fails_leaves_what_was_there(path, tmp_path):
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("UPDATE about SET value = '{}' WHERE name = 'identity'", "is damaged"),
+        ("DROP TABLE pages", "cannot be used as a ledger: no such"),
+    ],
+)
+def test_a_conversion_that_fails_names_the_old_ledger_and_leaves_what_was_there(
+    path, tmp_path, damage, told
+):
     source = path.with_name("source.sqlite")
     store(source, 7)
-    ledgers.query(source, "DROP TABLE matches")
-    ledgers.query(source, "UPDATE about SET value = '{}' WHERE name = 'identity'")
+    ledgers.query(source, damage)
     before = sorted(file.name for file in tmp_path.iterdir())
-    with pytest.raises(LedgerError, match="is damaged"):
+    with pytest.raises(LedgerError, match=rf"source.sqlite {told}"):
         reindex(source, path, scope="host")
     assert sorted(file.name for file in tmp_path.iterdir()) == before
 

@@ -9,7 +9,7 @@ from secrets import token_bytes
 
 import pytest
 from cases import examples
-from ledgers import commits_of
+from ledgers import commits_of, record
 from log_servers import down, refused
 from memory_log import MemoryLog, Server
 from proxy import Proxy
@@ -34,13 +34,6 @@ STRANGE = {
     "emoji": "\U0001f600\n\r\t",
     "escapes": "%s\\u0000{}\\x00$1:1",
 }
-
-
-def record(number, key=None, scope=""):
-    """The record of a page whose content is *number*."""
-    return PageRecord(
-        key or f"http://a/{number}", scope, number, number.to_bytes(16, "little"), bytes(8)
-    )
 
 
 class Process:
@@ -161,11 +154,14 @@ async def test_nothing_is_there_before_the_first_joins_and_opening_changes_nothi
     assert place.contents() == contents
 
 
-async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
-    first = await joined(place, SHORT)
+async def test_a_run_begins_when_the_leases_of_all_have_ended_and_a_killed_job_goes_on_with_its_own(
+    place,
+):
+    killed = await joined(place, SHORT, job="a job")
     await place.server.pass_time(1.5 * SHORT)
     assert await place.log().open() == Found(IDENTITY, False)
-    assert (await joined(place)).run > first.run
+    assert (await joined(place)).run > killed.run
+    assert (await joined(place, job="a job")).joined == Joined(killed.run, True, False, 0)
 
 
 async def test_strangers_are_refused_and_change_nothing(place):
@@ -177,13 +173,6 @@ async def test_strangers_are_refused_and_change_nothing(place):
         await refused(joined(place, identity=other, reset=reset))
         assert (place.contents(), await process.log.crawls()) == (contents, crawls)
     assert await place.log().open() == Found(IDENTITY, True)
-
-
-async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
-    killed = await joined(place, SHORT, job="a job")
-    await place.server.pass_time(1.5 * SHORT)
-    await joined(place)
-    assert (await joined(place, job="a job")).joined == Joined(killed.run, True, False, 0)
 
 
 async def test_resetting_forgets_all(place):
@@ -330,20 +319,14 @@ async def test_each_exchange_renews_the_lease(place):
     assert (await process.exchange(commits=[claim])).lost == []
 
 
-async def test_the_commit_of_a_claim_that_has_expired_is_lost_and_its_owner_takes_part_again(place):
+async def test_after_the_lease_the_commit_of_a_claim_is_lost_only_if_somebody_has_met_it(place):
+    """And its owner takes part again."""
     late, other = await joined(place, SHORT), await joined(place)
-    [[number, serial]] = await late.claim(record(1))
+    claims = [[number, serial], _] = await late.claim(record(1), record(2))
     await place.server.pass_time(1.5 * SHORT)
     await other.log.expire([(number, late.owner, serial)])
-    assert (await late.exchange(commits=[(number, serial)])).lost == [serial]
-    assert (await late.exchange([record(2)])).made == [3]
-
-
-async def test_the_commit_of_a_claim_counts_after_the_lease_if_nobody_has_met_it(place):
-    late = await joined(place, SHORT)
-    claims = await late.claim(record(1))
-    await place.server.pass_time(1.5 * SHORT)
-    assert (await late.exchange(commits=claims)).lost == []
+    assert (await late.exchange(commits=claims)).lost == [serial]
+    assert (await late.exchange([record(3)])).made == [5]
 
 
 # Reading.

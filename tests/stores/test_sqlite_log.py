@@ -11,9 +11,10 @@ from pathlib import Path
 import ledgers
 import pytest
 import test_log
+from ledgers import record
 from log_servers import down, refused
 from open_logs import Logs
-from test_log import IDENTITY, counting, snapshot_of
+from test_log import IDENTITY, SHORT, counting, snapshot_of
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -26,8 +27,6 @@ from dedup.stores.log import LEASE, Found
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared import SharedStore
 from dedup.stores.sqlite_log import SqliteLog
-
-SHORT = 0.2
 
 
 class Shared(Logs):
@@ -64,9 +63,6 @@ class Process(test_log.Process):
 @pytest.fixture
 def shared(tmp_path):
     return Shared(tmp_path)
-
-
-record = ledgers.record
 
 
 def crawl_alone(path, *pages, **options):
@@ -109,28 +105,23 @@ async def test_who_would_share_is_refused_while_a_crawl_alone_has_the_file(share
     assert await log.open() == Found(IDENTITY, False)
 
 
-async def test_commands_that_replace_or_change_the_file_are_refused_while_it_is_shared(
+async def test_a_file_that_is_shared_can_be_converted_into_another_but_not_replaced_or_changed(
     shared, tmp_path
 ):
-    crawl_alone(tmp_path / "other.sqlite", record(1))
-    process = await shared.join()
-    with pytest.raises(LedgerInUseError):
-        reindex(tmp_path / "other.sqlite", shared.path)
-    with pytest.raises(LedgerInUseError), restoring(shared.path, "test"):
-        pass
-    await process.leave()
-    reindex(tmp_path / "other.sqlite", shared.path)
-
-
-async def test_a_ledger_that_is_shared_can_be_converted_into_one_that_is_not(shared, tmp_path):
-    process = await shared.join()
+    process, other = await shared.join(), tmp_path / "other.sqlite"
     await process.store(record(1))
     await process.claim(record(2))
-    reindex(shared.path, tmp_path / "other.sqlite")
+    reindex(shared.path, other)
+    with pytest.raises(LedgerInUseError):
+        reindex(other, shared.path)
+    with pytest.raises(LedgerInUseError), restoring(shared.path, "test"):
+        pass
     identity = {**IDENTITY, "extractor": None, "item_field": None}
-    with closing(ledgers.joined(tmp_path / "other.sqlite", identity)) as store:
+    with closing(ledgers.joined(other, identity)) as store:
         assert ledgers.numbers(store) == [1]
         assert ledgers.add(store, record(3)) == 2
+    await process.leave()
+    reindex(other, shared.path)
 
 
 async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_round(shared):

@@ -1,5 +1,7 @@
 """Pages that show what they are: the view against a reference that asks every page."""
 
+from contextlib import closing, contextmanager
+
 import pytest
 from cases import examples
 from hypothesis import given, settings
@@ -162,46 +164,36 @@ def test_a_scan_says_what_a_crawl_says(pages):
     assert sum(judge.outcome.objections.values()) == len(kept)
 
 
-def with_menu(number, view=None, coverage=0.1, near=False):
-    """A page of which a menu was extracted, equal to that of all others, or near it."""
+def with_menu(number, view=None):
+    """A page of which a menu was extracted, equal to that of all others."""
     view = number if view is None else view
-    evidence = Evidence(coverage, view.to_bytes(16, "little"), 1000, b"%04d" % (view % 10_000))
-    digest = view.to_bytes(16, "little") if near else bytes(16)
-    return PageRecord(f"http://a/{number}", "", 40, digest, bytes(8), evidence.to_bytes())
+    evidence = Evidence(0.1, view.to_bytes(16, "little"), 1000, b"%04d" % (view % 10_000))
+    return PageRecord(f"http://a/{number}", "", 40, bytes(16), bytes(8), evidence.to_bytes())
+
+
+@contextmanager
+def next_crawl(folder, rule, pages):
+    """The detector of a crawl after one that has met *pages*."""
+    for are_stored in (False, True):
+        with closing(joined(folder / "pages.sqlite", {"method": "simhash"})) as store:
+            detector = Detector(METHOD, rule, store=store)
+            finished(detector.follower.load())
+            if are_stored:
+                yield detector
+            else:
+                for page in pages:
+                    detector.judge(page)
+                publish(store)
 
 
 def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_path):
-    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
-    first, numbers = Detector(METHOD, store=store), range(1, MOST_OBJECTIONS + 50)
-    for number in numbers:
-        first.judge(with_menu(number))
-    publish(store)
-    store.close()
-    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
-    second = Detector(METHOD, store=store)
-    finished(second.follower.load())
-    for number in numbers:
-        verdict = second.judge(with_menu(10_000 + number, number))
-        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
-    verdict = second.judge(with_menu(20_000))
+    numbers = range(1, MOST_OBJECTIONS + 50)
+    with next_crawl(tmp_path, Rule(), map(with_menu, numbers)) as detector:
+        for number in numbers:
+            verdict = detector.judge(with_menu(10_000 + number, number))
+            assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+        verdict = detector.judge(with_menu(20_000))
     assert (verdict.kind, verdict.objection) == (Kind.NEW, Objection.WEAK)
-    store.close()
-
-
-def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
-    """All that a page says may stand in what is taken for chrome."""
-    detector = Detector(METHOD)
-    detector.judge(with_menu(1))
-    assert detector.judge(with_menu(2, 1)._replace(digest=b"1" * 16)).kind is Kind.NEW
-
-
-def test_digests_that_make_up_for_other_views_are_told_apart():
-    """Both together are looked up as one: text and view of one page, or view and text."""
-    detector = Detector(METHOD)
-    view, text = 7, (9).to_bytes(16, "little")
-    detector.judge(with_menu(1, view)._replace(digest=text))
-    other = with_menu(2, 9)._replace(digest=(7).to_bytes(16, "little"), sketch=bytes(7) + b"\xff")
-    assert detector.judge(other).kind is Kind.NEW
 
 
 def headed(number, title, content):
@@ -213,21 +205,12 @@ def headed(number, title, content):
 
 @pytest.mark.parametrize("demands", [NORMAL, None])
 def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path, demands):
-    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
-    first = Detector(METHOD, Rule(demands=demands), store=store)
-    for number in range(8):
-        first.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
-    publish(store)
-    store.close()
-    page = headed(100, b"else", 0xFFFF << 10 | 1)
-    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
-    second = Detector(METHOD, Rule(demands=demands), store=store)
-    finished(second.follower.load())
-    verdict = second.judge(page)
+    stored = [headed(number, b"%04d" % number, 0xFFFF << 5 * number) for number in range(8)]
+    with next_crawl(tmp_path, Rule(demands=demands), stored) as detector:
+        verdict = detector.judge(headed(100, b"else", 0xFFFF << 10 | 1))
     assert verdict.objection is (Objection.TITLE if demands else None)
     assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)
     assert verdict.original == "http://a/2"
-    store.close()
 
 
 def test_a_page_that_waits_is_met_once():
@@ -239,19 +222,3 @@ def test_a_page_that_waits_is_met_once():
     detector.follower.view.learn_names(headed(0, b"name", 0))
     detector.follower.commit(first.claim)
     assert detector.judge(headed(1, b"name", 1)).kind is Kind.NEAR
-
-
-@pytest.mark.parametrize(
-    ("demands", "tokens"), [(NORMAL, 49), (NORMAL._replace(titled_tokens=10**6), 500)]
-)
-def test_what_shows_the_same_under_another_title_is_kept(demands, tokens):
-    detector = Detector(METHOD, Rule(demands=demands))
-    digest, shown = b"digest".ljust(16, b"\0"), Evidence(1.0, b"shown".ljust(16, b"\0"), 1000)
-    verdicts = []
-    for number, title in enumerate([b"1111", b"2222", b"1111", b"2222"]):
-        evidence = shown._replace(title=title).to_bytes()
-        page = PageRecord(f"http://a/{number}", "", tokens, digest, None, evidence)
-        verdicts.append(detector.judge(page))
-    assert [verdict.kind for verdict in verdicts] == [Kind.NEW, Kind.NEW, Kind.EXACT, Kind.EXACT]
-    assert [verdict.original for verdict in verdicts[2:]] == ["http://a/0", "http://a/1"]
-    assert verdicts[1].objection is Objection.TITLE

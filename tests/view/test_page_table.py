@@ -28,35 +28,28 @@ def item(*numbers):
     return b"".join(sorted(map(value, numbers)))
 
 
-def claim_of(number, items, tokens=10, evidence=None):
-    record = PageRecord("", "", tokens, bytes(16), None, evidence, item=item())
-    claim = Claim(Claimed(record, number))
-    claim.items = list(items)
-    return claim
-
-
-def add(table, claim):
-    """Have the page of *claim* be a stored one."""
-    table.add(claim.number, claim.record, pack_items(claim.items))
+def add(table, number, items, tokens=10, evidence=None):
+    """Have a page with some *items* be a stored one."""
+    table.add(number, PageRecord("", "", tokens, bytes(16), None, evidence), pack_items(items))
 
 
 def table_of(*pages):
     """A table that has the items of some pages."""
     table = PageTable({}, has_evidence=True)
     for number, items in enumerate(pages):
-        add(table, claim_of(number, items))
+        add(table, number, items)
     return table
 
 
 def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
     table, evidence = PageTable({}, has_evidence=True), Evidence(1, bytes(8), 1)
-    add(table, claim_of(1, [b""], 2**40, evidence.to_bytes()))
+    add(table, 1, [b""], 2**40, evidence.to_bytes())
     assert table.witness(1) == (2**32 - 1, evidence)
 
 
 def test_what_pages_show_takes_no_memory_where_nobody_asks():
     table = PageTable({}, has_evidence=False)
-    add(table, claim_of(1, [item(*range(20))], 10, Evidence(1, bytes(8), 1).to_bytes()))
+    add(table, 1, [item(*range(20))], 10, Evidence(1, bytes(8), 1).to_bytes())
     assert table.witness(1).evidence is None
     assert table.nbytes == 34 + 20 * 8
 
@@ -74,20 +67,21 @@ def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():
     assert table.says_all(0, keys_of(many[7]))
     table.discard(0)
     assert not table.says_all(0, keys_of(many[7]))
-    add(table, claim_of(0, [item(n, n + 2) for n in range(MANY + 20)]))
+    add(table, 0, [item(n, n + 2) for n in range(MANY + 20)])
     assert not table.says_all(0, keys_of(many[7]))
     assert table.says_all(0, keys_of(item(7, 9)))
 
 
 def test_of_an_open_claim_items_that_come_later_are_asked_too_and_then_those_that_are_stored():
-    claim = claim_of(0, [item(n) for n in range(MANY + 20)])
+    claim = Claim(Claimed(PageRecord("", "", 10, bytes(16)), 0))
+    claim.items = [item(n) for n in range(MANY + 20)]
     table = PageTable(claims := {0: claim}, has_evidence=True)
     assert table.says_all(0, keys_of(item(7)))
     claim.items += [item(1000), item(1001)]
     assert all(table.says_all(0, keys_of(item(n))) for n in (1000, 1001))
     claim.items.remove(item(7))
     del claims[0]
-    add(table, claim)
+    add(table, 0, claim.items)
     assert not table.says_all(0, keys_of(item(7)))
 
 
@@ -232,10 +226,3 @@ def test_the_items_of_a_page_take_time_by_their_number(is_new):
         return process_time() - start
 
     assert is_linear(seconds)
-
-
-def test_of_pages_with_one_text_that_say_what_is_said_the_oldest_is_named():
-    detector, own = Detector(SimHash()), value(1)
-    for number, said in enumerate((own, own + value(2))):
-        assert detector.judge(page(number, said)).kind is Kind.NEW
-    assert detector.judge(page(2, own)).original == "http://a/0"

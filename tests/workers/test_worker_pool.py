@@ -34,16 +34,9 @@ def started(extractor, **options):
         pool.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool():
     """A pool of one worker whose extractor does what the page says, for at most half a second."""
-    with started(bad_extractors.misbehaving, page_timeout=0.5) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
-def shared_pool():
-    """The same for all pages that misbehave, each of which has the worker of the next one."""
     with started(bad_extractors.misbehaving, page_timeout=0.5) as pool:
         yield pool
 
@@ -62,12 +55,9 @@ def read(pool, text):
     [
         ("return-unpickled-with-error", "(crash)"),
         ("return-unpicklable", "(crash)"),
-        ("exit", "(crash)"),
         ("leave", "(crash)"),
         ("interrupt", "(crash)"),
-        ("crash", "(crash)"),
         ("be-killed", "(crash)"),
-        ("hang", "(timeout)"),
         ("hang-deaf", "(timeout)"),
         ("print", "printed"),
         ("read-stdin", "stdin: '' b''"),
@@ -75,8 +65,8 @@ def read(pool, text):
         ("fork-and-crash", "(timeout)"),
     ],
 )
-def test_whatever_a_page_does_the_next_one_is_read(shared_pool, page, outcome):
-    assert [read(shared_pool, page), read(shared_pool, "next")] == [outcome, "next"]
+def test_whatever_a_page_does_the_next_one_is_read(pool, page, outcome):
+    assert [read(pool, page), read(pool, "next")] == [outcome, "next"]
 
 
 @pytest.mark.slow
@@ -93,8 +83,9 @@ def test_the_message_tells_how_the_worker_ended(pool):
 
 
 @pytest.mark.slow
-def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
-    assert read(pool, "print") == "printed"
+def test_nothing_that_a_page_prints_reaches_the_crawl(capfd):
+    with started(bad_extractors.misbehaving) as pool:
+        assert read(pool, "print") == "printed"
     assert capfd.readouterr() == ("", "")
 
 
@@ -213,9 +204,9 @@ class TestClosing:
         assert future.exception(0).cause == "closed"
 
     @pytest.mark.slow
-    def test_pages_submitted_afterwards_fail(self, pool):
-        assert read(pool, "page") == "page"
-        pool.close()
+    def test_pages_submitted_afterwards_fail(self):
+        with started(bad_extractors.well) as pool:
+            assert read(pool, "page") == "page"
         assert [read(pool, "page"), read(pool, "page")] == ["(closed)", "(closed)"]
 
     @pytest.mark.parametrize(
