@@ -149,24 +149,6 @@ def test_the_figures_can_be_written_as_json(tmp_path):
     assert figures["parameters"]["max_distance"] == 5
 
 
-def test_a_sweep_evaluates_every_threshold_and_recall_only_grows(tmp_path):
-    seen = []
-    collection = read_collection(write(tmp_path / "x"))
-    methods = MethodChoice.of({"name": "simhash", "weights": "tf"}).sweep()
-    results = [evaluate(collection, method, lambda: seen.append(1))[0] for method in methods]
-    assert [result["parameters"]["max_distance"] for result in results] == list(range(17))
-    assert {result["parameters"]["weights"] for result in results} == {"tf"}
-    recalls = [result["recall"] for result in results]
-    assert recalls == sorted(recalls)
-    assert len(seen) == 17 * 4
-    figures, errors = evaluate(collection, Exact())
-    assert (figures["recall"], figures["f1_edited"], errors["missed"]) == (
-        1 / 3,
-        0,
-        [(0, 2), (1, 2)],
-    )
-
-
 def test_a_sweep_leaves_out_what_is_out_of_range():
     assert len(MethodChoice.of({"name": "random-projection", "bits": 40}).sweep()) == 12
     assert [type(method) for method in MethodChoice.of("exact").sweep()] == [Exact]

@@ -71,34 +71,6 @@ def test_a_page_is_what_the_table_says_and_nothing_is_looked_for_in_vain(
     assert judged(rule, record, ["equal", "near"]) == (both, looks[:1])
 
 
-@given(
-    st.builds(
-        PageRecord,
-        tokens=st.integers(0, 40),
-        digest=st.sampled_from([None, DIGEST]),
-        sketch=st.sampled_from([None, SKETCH]),
-        is_binary=st.booleans(),
-    ),
-    st.builds(Rule, st.integers(0, 40), st.sampled_from(["exact", "keep"])),
-    st.booleans(),
-    st.booleans(),
-)
-def test_only_a_page_with_enough_of_a_text_is_a_duplicate(record, rule, has_equal, has_near):
-    decision = rule.judge(record, lambda: has_equal or None, lambda: has_near or None)
-    is_long = record.tokens >= (rule.min_tokens or 20) and record.sketch is not None
-    assert rule.is_short(record) == (not is_long)
-    assert rule.reason_to_skip(record) == decision.reason
-    assert (decision.kind is Kind.SKIPPED) == (decision.reason is not None)
-    if decision.kind is Kind.EXACT:
-        assert has_equal
-        assert record.digest
-        assert is_long or record.is_binary or rule.min_tokens
-    if decision.kind is Kind.NEAR:
-        assert has_near
-        assert not has_equal
-        assert is_long
-
-
 # One after the other, by all that judge.
 
 METHODS_BY_NAME = METHODS | {"wide": partial(SimHash, 12)}

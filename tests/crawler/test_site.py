@@ -119,12 +119,6 @@ def test_a_crawl_stays_at_the_hosts_and_ports_of_its_urls_or_in_its_domains(
     assert not spider._is_of_site("http://docs.example.com/a")
 
 
-def test_another_port_of_a_host_is_another_site():
-    spider = SiteSpider(url="docs.example.com,http://127.0.0.1:8080/")
-    assert spider._is_of_site("http://127.0.0.1:8080/a")
-    assert not spider._is_of_site("http://127.0.0.1/admin")
-
-
 @each(
     ("arguments", "message"),
     [

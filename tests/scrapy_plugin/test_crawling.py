@@ -26,10 +26,6 @@ COMMANDS = {
     "parse with pipelines": ["parse", "--spider", "one", "--pipelines", "{url}/0"],
     "check": ["check", "one"],
     "bench": ["bench", "-s", "CLOSESPIDER_PAGECOUNT=2"],
-    "list": ["list"],
-    "settings": ["settings", "--get", "DEDUP_INDEX"],
-    "edit": ["edit", "one"],
-    "genspider": ["genspider", "--list"],
 }
 
 
