@@ -7,8 +7,10 @@ from texts import ENGLISH, edited
 from dedup.explanation import Side, compare, explain
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
+from dedup.methods.keyed import KeyedHashing
 from dedup.methods.minhash import MinHash
 from dedup.rule import Rule
+from dedup.text import Document
 
 
 def sides(one, other):
@@ -114,3 +116,13 @@ def test_it_can_be_written_as_json_without_infinity():
     alike = explanation(LONG, edited(LONG))
     one, other = (int(bits, 16) for bits in alike["fingerprints"].values())
     assert (one ^ other).bit_count() == alike["judgement"]["distance"]
+
+
+def test_all_methods_judge_with_the_secret_of_the_one_asked_for():
+    method = METHODS["random-projection"]().with_hashing(
+        KeyedHashing("correct horse battery staple")
+    )
+    one, other = (Document.from_main_text(text) for text in (LONG, edited(LONG)))
+    keyed = explanation(LONG, edited(LONG), SimHash().with_hashing(method.hashing))
+    [told] = [judged for judged in keyed["judgements"] if judged["method"] == method.name]
+    assert told["distance"] == method.distance(*method.sketches([one, other]))

@@ -135,16 +135,6 @@ def test_a_csv_file_that_is_torn_anywhere_swallows_nothing(
         assert len(found) <= 1 + complete + 1 + len(appended), cut  # one is torn, at most
 
 
-def test_a_torn_header_is_written_again(tmp_path: Path):
-    path = tmp_path / "feed"
-    append(path, NEXT, form="csv")
-    whole = path.read_bytes()
-    for cut in range(len(b"url,text\r\n") - 1):
-        path.write_bytes(whole[:cut])
-        append(path, NEXT, form="csv")
-        assert path.read_bytes() == whole, cut
-
-
 @each(
     ("content", "is_torn"),
     [

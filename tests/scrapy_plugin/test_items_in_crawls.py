@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import time
 from typing import Any
 
 import pytest
@@ -186,18 +185,6 @@ def test_an_item_that_cannot_be_read_is_kept_and_the_log_names_its_field_once():
     assert result.dedup_stats["skipped/unreadable_item"] == 3
     [message] = result.messages()
     assert "'handle'" in message
-
-
-def test_fields_that_say_nothing_are_left_out():
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url, "offer": {"price": 5, "seen": id(response)}, "views": time()}
-
-    def count_of(**settings: Any) -> int:
-        site = {"/a": page(TEXT), "/b": page(TEXT)}
-        return len(crawl_site(site, parse=parse, **settings).items)
-
-    assert count_of(DEDUP_IGNORE_FIELDS="offer.seen, views") == 1
-    assert count_of(DEDUP_IGNORE_FIELDS=["*"]) == 1
 
 
 @pytest.mark.parametrize("options", ["", "?share=1"])
