@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import scrapy
 from crawls import Crawl, crawl, crawl_site, known_site, path_of, spider_over
-from texts import CHINESE, article, page
+from texts import CHINESE, article, edited, page
 from web import served
 
 TEXT = article(1)
