@@ -1,7 +1,7 @@
 """Records, and ledgers by hand, without a crawl: the verbs of a store, one after the other."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
@@ -43,6 +43,16 @@ def joined(path, identity, **options):
     store = SqliteStore(path, identity, **options)
     finished(store.join("test"))
     return store
+
+
+@contextmanager
+def crawling(path, identity, reason="finished", **options):
+    """The store of a crawl that publishes all at its end, and leaves for a *reason*, if any."""
+    with closing(joined(path, identity, **options)) as store:
+        yield store
+        publish(store)
+        if reason:
+            leave(store, reason)
 
 
 def claim(store, page):

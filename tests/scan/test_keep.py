@@ -25,12 +25,7 @@ def kept(tmp_path, objects, keep, *options):
     ("keep", "best"),
     [
         ("first", 0),
-        ("https", 1),
-        ("clean-url", 2),
-        ("newest-version", 3),
         ("shorter-url", 2),
-        ("longest", 4),
-        ("canonical", 1),
         ("canonical,longest", 4),
         ("canonical,https,longest", 1),
         ("newest-version,longest", 3),

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ledgers import add, joined, leave, publish, query, record
+from ledgers import add, crawling, publish, query, record
 from test_log import IDENTITY
 from test_log import joined as taking_part
 
@@ -56,18 +56,15 @@ def ledger(crawled, tmp_path):
 @pytest.fixture(scope="session")
 def crawled(tmp_path_factory):
     path = tmp_path_factory.mktemp("ledger") / "crawled.sqlite"
-    store = joined(path, IDENTITY)
     items = [None, (b"",), (b"a value!", b"", b"another!"), (b"a value!another!",)]
-    numbers = [add(store, page(number), items=items[number % 4]) for number in range(1, 26)]
-    add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
-    add(store, page(9002)._replace(sketch=None, evidence=None, item=b"a value!"))
-    publish(store)
-    store.note_duplicate("http://a/copy", numbers[4], "exact-duplicate", 0.0)
-    store.note_duplicate("http://a/of-the-past", numbers[0], "exact-duplicate", 0.0)
-    store.note_difference("http://a/7", numbers[4], ["price", "offer.stock"])
-    publish(store)
-    leave(store)
-    store.close()
+    with crawling(path, IDENTITY) as store:
+        numbers = [add(store, page(number), items=items[number % 4]) for number in range(1, 26)]
+        add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
+        add(store, page(9002)._replace(sketch=None, evidence=None, item=b"a value!"))
+        publish(store)
+        store.note_duplicate("http://a/copy", numbers[4], "exact-duplicate", 0.0)
+        store.note_duplicate("http://a/of-the-past", numbers[0], "exact-duplicate", 0.0)
+        store.note_difference("http://a/7", numbers[4], ["price", "offer.stock"])
     return path
 
 

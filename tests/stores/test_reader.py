@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 from commands import json_of, shown
-from ledgers import add, leave, publish, query, record
+from ledgers import add, crawling, leave, publish, query, record
 from test_sqlite_store import IDENTITY, opened
 
 from dedup.stores import LedgerError
@@ -24,9 +24,8 @@ def path(tmp_path):
         ledger.note_duplicate("http://b/\x1b[31m", 1, "near-duplicate", 2)
         publish(ledger)
         leave(ledger, "finished", REPORT)
-    with closing(opened(path, job="/job")) as ledger:
+    with crawling(path, IDENTITY, None, job="/job") as ledger:
         add(ledger, record(9, "http://a/1"), [2])
-        publish(ledger)
     return path
 
 

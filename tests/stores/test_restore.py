@@ -1,7 +1,7 @@
 """A ledger learns of restored pages: all of them, or none."""
 
 import pytest
-from ledgers import OTHERS, add, joined, publish, query, record
+from ledgers import OTHERS, add, crawling, query, record
 
 from dedup.methods import SimHash
 from dedup.record_field import MadeWith, digest_of_identity, to_field
@@ -17,12 +17,10 @@ MADE_WITH = MadeWith("simhash", digest_of_identity(SimHash().identity), **OTHERS
 @pytest.fixture
 def path(tmp_path):
     """A ledger with two pages, and a duplicate of the first."""
-    store = joined(tmp_path / "pages.sqlite", IDENTITY)
-    for number in (1, 2):
-        add(store, record(number))
-    store.note_duplicate("http://a/3", 1, "near-duplicate", 2)
-    publish(store)
-    store.close()
+    with crawling(tmp_path / "pages.sqlite", IDENTITY) as store:
+        for number in (1, 2):
+            add(store, record(number))
+        store.note_duplicate("http://a/3", 1, "near-duplicate", 2)
     return tmp_path / "pages.sqlite"
 
 
@@ -46,10 +44,8 @@ def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
 
 def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
     path = tmp_path / "items.sqlite"
-    store = joined(path, {**IDENTITY, "item_field": "body"})
-    add(store, record(1))
-    publish(store)
-    store.close()
+    with crawling(path, {**IDENTITY, "item_field": "body"}) as store:
+        add(store, record(1))
     made_with = MADE_WITH._replace(item_field="body")
     with restoring_at(path) as restoration:
         restoration.restore(to_field(record(3, "http://a/1"), made_with))

@@ -67,11 +67,8 @@ def shared(tmp_path):
 
 def crawl_alone(path, *pages, **options):
     """Have a crawl alone store *pages*: records, or claims; return their numbers."""
-    with closing(ledgers.joined(path, IDENTITY, **options)) as store:
-        numbers = [ledgers.add(store, page) for page in pages]
-        ledgers.publish(store)
-        ledgers.leave(store)
-        return numbers
+    with ledgers.crawling(path, IDENTITY, **options) as store:
+        return [ledgers.add(store, page) for page in pages]
 
 
 def records(stored):
@@ -134,12 +131,10 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     await process.claim(record(4))
     await process.leave()
     await other.log.close()
-    with closing(ledgers.joined(shared.path, IDENTITY)) as store:
+    with ledgers.crawling(shared.path, IDENTITY) as store:
         assert ledgers.numbers(store) == [2, third]
         assert [n for n, *_ in ledgers.earlier(store, "http://a/1")] == [third]
         assert ledgers.add(store, record(5), [2]) == third + 1
-        ledgers.publish(store)
-        ledgers.leave(store)
     last = await shared.join()
     stored, claims = counting(await snapshot_of(last.log))
     assert records(stored) == {third: record(3, "http://a/1"), third + 1: record(5)}
@@ -156,22 +151,19 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
 
 
 async def test_a_job_goes_on_alone_or_shared(shared):
-    with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+    with ledgers.crawling(shared.path, IDENTITY, "shutdown", job="job") as store:
         ledgers.add(store, record(1))
-        ledgers.publish(store)
-        ledgers.leave(store, "shutdown")
     process = await shared.join(job="job")
     await process.store(record(2))
     await process.leave("shutdown")
     another = await shared.join(job="another")
     assert another.run > process.run
     await another.leave()
-    with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+    with ledgers.crawling(shared.path, IDENTITY, job="job") as store:
         assert store.is_resumed
         assert ledgers.numbers(store) == [1, 2]
         for url in ("http://a/1", "http://a/2"):
             assert ledgers.earlier(store, url) == []
-        ledgers.leave(store)
     with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
         assert len(ledgers.earlier(store, "http://a/1")) == 1
 
@@ -185,12 +177,10 @@ async def test_what_others_had_stored_before_a_job_is_earlier_when_that_goes_on_
         await each.leave("shutdown")
     shared.query("DELETE FROM pages WHERE id > 2")  # ids of events are ids of pages again
     for number in (7, 8):
-        with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+        with ledgers.crawling(shared.path, IDENTITY, "shutdown", job="job") as store:
             assert len(ledgers.earlier(store, "http://a/1")) == 1
             assert ledgers.earlier(store, "http://a/7") == []
             ledgers.add(store, record(number))
-            ledgers.publish(store)
-            ledgers.leave(store, "shutdown")
 
 
 # Followers.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ledgers import add, earlier, joined, leave, numbers, publish, query, record
+from ledgers import add, crawling, earlier, joined, leave, numbers, publish, query, record
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -23,12 +23,10 @@ def opened(path, identity=IDENTITY, **options):
     return joined(path, identity, **options)
 
 
-def filled(path, *numbers, **options):
-    with closing(opened(path, **options)) as ledger:
+def filled(path, *numbers, identity=IDENTITY):
+    with crawling(path, identity) as ledger:
         for number in numbers:
             add(ledger, record(number))
-        publish(ledger)
-        leave(ledger, "finished", {})
 
 
 def load(path):
@@ -48,9 +46,8 @@ def test_news_are_written_wholly_or_not_at_all(path):
 
 
 def test_a_job_goes_on_until_it_has_finished_and_its_pages_are_no_earlier_ones(path):
-    with closing(opened(path, job="/job")) as ledger:
+    with crawling(path, IDENTITY, None, job="/job") as ledger:
         add(ledger, record(1))
-        publish(ledger)
     for reason in (None, "shutdown", "closespider_timeout", "finished"):
         with closing(opened(path, job="/job", reset=True)) as ledger:
             assert (ledger.is_resumed, ledger.run) == (True, 1)
@@ -67,11 +64,10 @@ def test_a_job_goes_on_until_it_has_finished_and_its_pages_are_no_earlier_ones(p
 
 def test_duplicates_are_told_by_one_line_of_sql(path):
     filled(path, 1)
-    with closing(opened(path)) as ledger:
+    with crawling(path, IDENTITY) as ledger:
         ledger.note_duplicate("http://b/", 1, "near-duplicate", 2)
         ledger.note_duplicate("http://a/1", 1, "exact-duplicate", 0)  # met again in the same crawl
         ledger.note_seen(1)
-        publish(ledger)
     assert query(path, "SELECT original, duplicate, kind, distance FROM duplicates") == [
         ("http://a/1", "http://b/", "near-duplicate", 2.0)
     ]
@@ -235,10 +231,9 @@ def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(path):
 
 def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
     filled(path, 1)
-    with closing(opened(path)) as ledger:
+    with crawling(path, IDENTITY) as ledger:
         for number, distance in enumerate((Decimal("0.5"), np.float32(0.5), np.int64(3), True)):
             ledger.note_duplicate(f"http://b/{number}", 1, "near-duplicate", distance)
-        publish(ledger)
     rows = query(path, "SELECT distance FROM matches ORDER BY url")
     assert rows == [(0.5,), (0.5,), (3.0,), (1.0,)]
 

@@ -1,12 +1,12 @@
 """Pages that show what they are: the view against a reference that asks every page."""
 
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledgers import joined, publish
+from ledgers import crawling
 from reference import Page, Reference
 
 from dedup.detector import Detector
@@ -174,16 +174,14 @@ def with_menu(number, view=None):
 @contextmanager
 def next_crawl(folder, rule, pages):
     """The detector of a crawl after one that has met *pages*."""
-    for are_stored in (False, True):
-        with closing(joined(folder / "pages.sqlite", {"method": "simhash"})) as store:
-            detector = Detector(METHOD, rule, store=store)
-            finished(detector.follower.load())
-            if are_stored:
-                yield detector
-            else:
-                for page in pages:
-                    detector.judge(page)
-                publish(store)
+    with crawling(folder / "pages.sqlite", {}) as store:
+        detector = Detector(METHOD, rule, store=store)
+        for page in pages:
+            detector.judge(page)
+    with crawling(folder / "pages.sqlite", {}) as store:
+        detector = Detector(METHOD, rule, store=store)
+        finished(detector.follower.load())
+        yield detector
 
 
 def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_path):
