@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, ExitStack
@@ -46,6 +47,8 @@ class LogServer(ABC):
     test, with the reason. Its methods may be called within an event loop and without one.
     """
 
+    _server: Any
+    """What has `kill` and `start`, if it can crash."""
     password: str | None = None
     """What no message may show."""
     keeps_any_text: ClassVar[bool] = True
@@ -92,9 +95,15 @@ class LogServer(ABC):
     # What the suite over whole processes needs.
 
     can_crash: ClassVar[bool] = False
-    """Whether it has `crash`, which kills it, and starts it again so many seconds later."""
+    """Whether it can `crash`."""
     can_shrink: ClassVar[bool] = False
     """Whether it has `backup`, and `restore` by which it has only what was there then."""
+
+    def crash(self, seconds: float) -> None:
+        """Kill the server as nothing can prevent it, and start it again so many seconds later."""
+        self._server.kill()
+        time.sleep(seconds)
+        self._server.start()
 
     def stop(self) -> None:
         """Stop the server."""

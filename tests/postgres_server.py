@@ -171,11 +171,6 @@ class PostgresLogServer(LogServer):
     def connect(self, namespace, lease=LEASE):
         return PostgresLog(self.url(namespace), lease=lease)
 
-    def crash(self, seconds):
-        self._server.kill()
-        time.sleep(seconds)
-        self._server.start()
-
     def contents(self, namespace):
         with psycopg.connect(self._server.url(self._database)) as connection:
             tables = connection.execute(

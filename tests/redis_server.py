@@ -1,6 +1,5 @@
 """A real Redis server on loopback, for tests that stop it, kill it and start it again."""
 
-import os
 import shutil
 import signal
 import socket
@@ -53,7 +52,6 @@ class RedisServer:
             "appendfsync": "everysec",
             **{name.replace("_", "-"): value for name, value in options.items()},
         }
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -62,11 +60,6 @@ class RedisServer:
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""
         return Redis(unix_socket_path=str(self.socket), **how)
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
 
     def start(self) -> None:
         """Start it, and return when it has loaded what it had."""
@@ -85,12 +78,11 @@ class RedisServer:
             time.sleep(0.01)
 
     def signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         """Kill it as nothing can prevent it."""
-        self.signal(signal.SIGKILL)
-        assert self._process is not None
+        self._process.kill()
         self._process.wait()
         self.socket.unlink(missing_ok=True)
 
@@ -126,11 +118,6 @@ class RedisLogServer(LogServer):
     def down(self) -> Iterator[None]:
         self._server.kill()
         yield
-        self._server.start()
-
-    def crash(self, seconds: float) -> None:
-        self._server.kill()
-        time.sleep(seconds)
         self._server.start()
 
     def backup(self) -> None:
