@@ -74,10 +74,6 @@ def test_links_lead_to_files_and_sections_that_are_there(path: Path):
         assert not anchor or anchor in anchors_of(file), f"{target}#{anchor}"
 
 
-def test_the_readme_is_short_enough_to_be_read():
-    assert len(README.splitlines()) < 100
-
-
 @pytest.mark.slow
 def test_every_message_that_the_documentation_explains_is_one_of_the_code():
     told = (ROOT / "docs" / "troubleshooting.md").read_text()

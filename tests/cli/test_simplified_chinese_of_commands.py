@@ -22,17 +22,6 @@ def feed(tmp_path):
     return write_lines(tmp_path / "pages.jsonl", pages)
 
 
-def test_a_scan_keeps_one_of_both_as_it_is_and_goes_on_with_it_only(feed, tmp_path, capsys):
-    output, *kept = tmp_path / "unique.jsonl", 1, 2
-    sketches = ("--sketches", tmp_path / "sketches")
-    for options in ((*WITH_IT, *sketches), ()):
-        shown(capsys, "scan", feed, "-o", output, "--workers", 1, *options)
-        assert output.read_text().splitlines() == feed.read_text().splitlines()[: kept.pop(0)]
-        output.unlink()
-    told = refused(capsys, "scan", feed, "-o", output, *sketches)
-    assert "simplify_chinese True there, missing here" in told
-
-
 def test_both_are_explained_and_methods_scored_as_a_crawl_would_see_them(tmp_path, capsys):
     texts = {"cn": CHINESE, "tw": TRADITIONAL_CHINESE}
     collection = write(tmp_path / "both", texts, [("cn", "tw", "dup")])

@@ -116,18 +116,6 @@ def test_whatever_an_item_says_is_stored_and_its_copies_are_not(ledger: Any):
     assert crawl_site(site, *mirrored, **options).items == []  # another port
 
 
-def test_changed_prices_are_news_and_so_is_a_price_that_comes_again(tmp_path: Path):
-    with known_site(offers(), tmp_path) as site:
-        prices = []
-        for change, changed in ((0, 0), (4, COUNT), (0, COUNT), (0, 0)):
-            site.pages |= offers(lambda n, change=change: 100 * n + change)
-            result = site.crawl(parse=parse_offer)
-            prices.append([item["price"] for item in result.items])
-            assert result.dedup_stats.get("changed", 0) == changed
-    first, second = ([str(100 * n + change) for n in range(COUNT)] for change in (0, 4))
-    assert prices == [first, second, first, []]
-
-
 def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(tmp_path: Path):
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url, "price": response.css(".price::text").get()}

@@ -1,14 +1,17 @@
 """DEDUP_PREFER: better URLs are fetched first, so they are kept; nothing else changes."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from crawls import crawl_paths, crawl_site, follow_links, path_of
 from scrapy import Request
-from scrapy.pqueues import ScrapyPriorityQueue
 from texts import article, page
 from web import served
+
+from dedup.preference import Preference, newest_version
+from dedup.scrapy_plugin import PreferenceQueue
 
 CRITERIA = ["canonical", "https", "clean-url", "newest-version"]
 # The same three articles in every version, and a front page that names the oldest first and last.
@@ -81,26 +84,15 @@ def test_a_job_goes_on_in_the_same_order(tmp_path: Any):
     assert "log_count/ERROR" not in result.stats
 
 
-@pytest.mark.slow
-def test_a_site_cannot_have_any_number_of_queues(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
-    paths = [f"/{major}.{minor}/" for major in range(10, 28) for minor in range(15)]
-    most = 0
-    push = ScrapyPriorityQueue.push
-
-    def counting_push(self: Any, request: Any) -> None:
-        nonlocal most
-        push(self, request)
-        most = max(most, len(self.queues) + len(self._start_queues))
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        return response.follow_all(css="a")
-
-    monkeypatch.setattr(ScrapyPriorityQueue, "push", counting_push)
-    site = {**dict.fromkeys(paths, page("One of them")), "/": page("All of them", *paths)}
-    _, result = run(site, parse=parse, JOBDIR=str(tmp_path / "job"), keep_log=False)
-    assert result.stats["response_received_count"] == len(site)
-    # One more for those of each priority that find no other.
-    assert 200 < most <= 257
+def test_a_site_cannot_have_any_number_of_queues():
+    prefer = Preference([("newest-version", newest_version)])
+    plugin: Any = SimpleNamespace(settings=SimpleNamespace(prefer=prefer))
+    queue: Any = SimpleNamespace(pqueues={})
+    levels: set[int] = set()
+    for version in (f"{major}.{minor}" for major in range(10, 28) for minor in range(15)):
+        PreferenceQueue._level(queue, plugin, levels, Request(f"http://a.example/{version}/"))
+    # One more for those that find no other.
+    assert len(levels) == 257
 
 
 def test_a_criterion_that_fails_is_told_of_and_loses_no_page():
