@@ -24,15 +24,6 @@ CONTENTS = 16
 SPIDERS = ["one", "two", "three"]
 
 
-@pytest.fixture
-def postgresql() -> tuple[dict[str, str], str]:
-    """Settings of a crawl, and what is shown of where its store is."""
-    server = shared_server()
-    database = server.new_database()
-    shown = f"postgresql://127.0.0.1:{server.port}/{database}?namespace=fleet"
-    return {"DEDUP_INDEX": server.url(database, query="?namespace=fleet")}, shown
-
-
 def copies() -> dict[str, Any]:
     """Three pages of each content: as it is, with another word, and as it is again."""
     pages: dict[str, Any] = {}
@@ -72,11 +63,6 @@ class Fleet:
     def start(self, spider: str, *options: str) -> "subprocess.Popen[str]":
         return self.project.start("crawl", spider, "-o", f"{spider}.jsonl", *options)
 
-    def crawl(self, *spiders: str) -> list[str]:
-        """Run crawls at once; return what each wrote."""
-        crawls = [self.start(spider) for spider in spiders]
-        return [ended(crawl) for crawl in crawls]
-
     def items(self, feed: str = "*.jsonl") -> list[dict[str, Any]]:
         paths = sorted(self.project.folder.glob(feed))
         return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
@@ -111,18 +97,21 @@ ONCE = {str(number): 1 for number in range(CONTENTS)}
 
 
 def test_what_a_killed_crawl_was_storing_is_stored_by_others_that_crawl_at_once(
-    tmp_path: Path, site: str, postgresql: tuple[dict[str, str], str]
+    tmp_path: Path, site: str
 ):
     """Over PostgreSQL; test_scrapy_redis.py has others over Redis."""
-    settings, shown = postgresql
-    fleet = Fleet(tmp_path, site, **settings, DEDUP_REPORT="reports")
+    server = shared_server()
+    database = server.new_database()
+    shown = f"postgresql://127.0.0.1:{server.port}/{database}?namespace=fleet"
+    index = server.url(database, query="?namespace=fleet")
+    fleet = Fleet(tmp_path, site, DEDUP_INDEX=index, DEDUP_REPORT="reports")
     job = ("-s", "JOBDIR=job")
     killed = fleet.start("one", *job, "-s", "DOWNLOAD_DELAY=0.3")
     wait_until(lambda: len(fleet.items("one.jsonl")) >= 4)
     killed.kill()
     killed.communicate()
     before = len(fleet.items("one.jsonl"))
-    outputs = fleet.crawl("two", "three")
+    outputs = list(map(ended, [fleet.start("two"), fleet.start("three")]))
     outputs.append(ended(fleet.start("one", *job)))
     counts = fleet.contents()
     assert counts.keys() == ONCE.keys(), "content is lost"
