@@ -15,19 +15,6 @@ from dedup.stores.ledger_file import LedgerFile, lock
 TEXTS = {str(number): article(number) for number in range(5)}
 
 
-def test_near_duplicates_are_grouped_under_the_text_that_was_kept():
-    with Deduplicator() as texts:
-        for key, text in (("a", article(3)), ("b", edited(article(3))), ("c", article(2))):
-            texts.add(key, text)
-        assert list(texts) == [Group("a", ("b",)), Group("c", ())]
-
-
-def test_one_by_one_and_many_at_once_get_the_same_verdicts():
-    many = [(str(n), edited(article(n // 2)) if n % 2 else article(n // 2)) for n in range(40)]
-    with Deduplicator("verified") as one, Deduplicator("verified") as other:
-        assert [one.add(*text) for text in many] == list(other.add_many(many))
-
-
 def test_a_key_that_comes_again_repeats_what_has_it(tmp_path: Any):
     texts = [
         ("k", article(3)), ("k", article(3)), ("k", edited(article(3))), ("k", article(2)),

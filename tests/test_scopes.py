@@ -23,14 +23,6 @@ from dedup.scopes import (
     language,
 )
 
-URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
-
-
-@pytest.mark.parametrize("url", URLS)
-@pytest.mark.parametrize("scope", ["crawl", "domain", "host", "language", "host,language"])
-def test_every_scope_names_any_url(scope, url):
-    assert isinstance(Scope.of(scope).name_of(url), str)
-
 
 class Colour(enum.Enum):
     RED = "red"

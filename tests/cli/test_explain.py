@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from commands import refused, shown
 from texts import CHINESE, article, edited, page
-from web import served
 
 from dedup.methods import METHODS
 
@@ -122,14 +121,6 @@ def test_of_long_texts_and_many_features_the_first_are_shown(explain):
     judged = table(section(lines, "All methods"))
     assert ["combined", "–", "29", "different"] in judged
     assert ["spotsigs", "–", "0.4", "no sketch"] in judged
-
-
-def test_pages_are_fetched(explain):
-    site = {"/one": page(ARTICLE), "/other": page(edited(ARTICLE))}
-    with served(site) as url:
-        lines = explain(f"{url}/one", f"{url}/other")
-    assert lines[0] == "simhash: near-duplicate, distance 2 of up to 3."
-    assert f"{url}/other" in lines[3]
 
 
 def test_wrong_input_gets_one_line(pages, capsys):

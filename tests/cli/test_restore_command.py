@@ -242,14 +242,6 @@ def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, 
     assert "nope.jsonl is no file" in refused(capsys, "restore", folder / "nope.jsonl")
 
 
-def test_a_wrong_verdict_is_answered_with_those_that_there_are(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        run(capsys, "restore", "dropped.jsonl", "--verdict", "exact")
-    choices = capsys.readouterr().err.partition("choose from ")[2].partition(")")[0]
-    # Of later versions of Python, without quotes.
-    assert choices.replace("'", "") == "exact-duplicate, near-duplicate, repeated"
-
-
 @pytest.mark.slow
 def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_disk):
     ledger = crawled[0] / "pages.sqlite"

@@ -4,7 +4,6 @@ from report_of import changed, dropped_text, exact, near, new
 
 from dedup.report import as_text
 from dedup.rule import Kind, Verdict
-from dedup.text import printable
 
 
 def row(table, label):
@@ -62,11 +61,3 @@ def test_lost_text_is_told_in_numbers(summary, detector):
         text = dropped_text(2, 0, 11_880, 9 / 11_880, error, False)
         told = row(as_text(changed(report, dropped_text=text)), "text dropped")
         assert told == f"{about}9 of 11,880 word sequences are nowhere else"
-
-
-def test_urls_are_shown_as_they_are_but_for_what_steers_a_terminal(summary, detector):
-    hostile = "[bold]x[/bold] [/] \\[b] :smile: {0} \x1b[31m \nnew line \u202e"
-    url = f"http://a{hostile}/"
-    summary.record(near(url, 2), f"{url}2", 10)
-    table = as_text(summary.finish(detector.follower.view, detector.store))
-    assert row(table, "group of 2") == printable(url)

@@ -56,13 +56,6 @@ def failing(*_: Any, **__: Any) -> Any:
     raise RuntimeError("a fault of dedup")
 
 
-def test_an_end_without_faults(paths):
-    result = run(paths)
-    assert result.stored == KEPT
-    assert (ended(paths), reports(paths)) == ((2, "finished", True, 3), ALL)
-    assert result.messages() == []
-
-
 ALL = [".copies.jsonl", ".html", ".json"]
 
 

@@ -272,8 +272,6 @@ def test_the_url_of_a_store_has_options_that_its_server_is_not_shown(url: str, p
     ("name", "path"),
     [
         ("DEDUP_INDEX", "new.sqlite"),
-        ("DEDUP_INDEX", "old.sqlite"),
-        ("DEDUP_REPORT", "new/reports"),
         ("DEDUP_DUPLICATES", "dropped.jsonl"),
     ],
 )
