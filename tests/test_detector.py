@@ -3,7 +3,7 @@ from contextlib import closing
 import pytest
 from ledgers import publish
 from report_of import near, new
-from texts import ENGLISH
+from texts import ENGLISH, article, replaced
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -13,15 +13,7 @@ from dedup.record import MARK
 from dedup.rule import Kind, Rule
 from dedup.stores import SqliteStore, finished
 
-BRIDGE = (
-    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
-    "began to number its blocks and carry them, one by one, to the meadow on the left bank. Every "
-    "stone went back to where it had lain, except for eleven that frost had split. For these the "
-    "quarry at Harrow Edge was opened for a single week, the first time since the war. The mayor "
-    "cut no ribbon. She walked across with the oldest and the youngest citizen of the town, and "
-    "the brass band followed with a march that nobody had rehearsed. Lorries have to take the long "
-    "way round by the mill for good, but bicycles, buses and sheep may cross at any hour."
-)
+TEXT = article(1)
 
 
 @pytest.fixture
@@ -31,14 +23,6 @@ def detector():
 
 def page(text, key="", scope=""):
     return PageReader(lambda html: html, SimHash()).read_html(text).record.under(key, scope)
-
-
-def edited(text, *places):
-    """*text* with another word at each of these places."""
-    words = text.split()
-    for place in places:
-        words[place] = "otherwise"
-    return " ".join(words)
 
 
 @pytest.mark.parametrize(("min_tokens", "verdict"), [(3, near("one", 0)), (4, new())])
@@ -58,7 +42,7 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
 def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(several_a_key):
     method = Containment()
     reader = PageReader(lambda html: html, method)
-    part, whole = (reader.read_html(text).record for text in (BRIDGE, f"{ENGLISH} {BRIDGE}"))
+    part, whole = (reader.read_html(text).record for text in (TEXT, f"{ENGLISH} {TEXT}"))
     for first, then, kind in ((whole, part, Kind.NEAR), (part, whole, Kind.NEW)):
         detector = Detector(method, several_a_key=several_a_key)
         assert detector.judge(first.under("first", "")).kind is Kind.NEW
@@ -69,24 +53,24 @@ def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(severa
 
 def test_where_a_page_is_met_again_main_texts_in_items_count_as_a_whole(detector):
     value, *wholes = (bytes([first]) * 8 for first in (1, MARK | 1, MARK | 2, MARK | 3))
-    one, two, three = (page(BRIDGE, "a")._replace(item=value + whole) for whole in wholes)
+    one, two, three = (page(TEXT, "a")._replace(item=value + whole) for whole in wholes)
     judged = [detector.judge(record).kind for record in (one, two, one, two)]
     assert judged == [Kind.NEW, Kind.NEW, Kind.REPEATED, Kind.REPEATED]
     assert detector.judge(three.under("b")).kind is Kind.EXACT
 
 
 def test_judging_without_claims_does_not_wait(detector):
-    finished(detector.reserve(page(BRIDGE, "a")))
+    finished(detector.reserve(page(TEXT, "a")))
     with pytest.raises(RuntimeError, match="being stored"):
-        detector.judge(page(BRIDGE, "b"))
+        detector.judge(page(TEXT, "b"))
 
 
 def test_whether_a_page_would_be_new_is_asked_without_a_claim(detector):
-    bridge = page(BRIDGE, "a")
-    assert finished(detector.is_new(bridge))
-    assert finished(detector.is_new(bridge))
-    assert detector.judge(bridge) == new()
-    assert not finished(detector.is_new(page(edited(BRIDGE, 4), "b")))
+    known = page(TEXT, "a")
+    assert finished(detector.is_new(known))
+    assert finished(detector.is_new(known))
+    assert detector.judge(known) == new()
+    assert not finished(detector.is_new(page(replaced(TEXT, 1), "b")))
     assert not finished(detector.is_new(page("", "c")))
     finished(detector.reserve(page(ENGLISH, "d")))
     assert not finished(detector.is_new(page(ENGLISH, "e")))

@@ -3,7 +3,6 @@
 import json
 import sys
 
-import pytest
 from collections_on_disk import write_lines
 from commands import json_of, refused, shown
 from crawls import known_site
@@ -13,13 +12,6 @@ from texts import CHINESE, TRADITIONAL_CHINESE, page
 SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
 WITH_IT, WITHOUT = ("--method", json.dumps(SIMPLIFYING)), ("--method", "simhash")
 SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, title="遷徙")}
-
-
-@pytest.fixture
-def feed(tmp_path):
-    """A JSONL feed with a page in both scripts."""
-    pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL_CHINESE}]
-    return write_lines(tmp_path / "pages.jsonl", pages)
 
 
 def test_both_are_explained_and_methods_scored_as_a_crawl_would_see_them(tmp_path, capsys):
@@ -51,7 +43,8 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
     shown(capsys, "report", with_it, "-o", tmp_path / "report.html")
 
 
-def test_wrong_use_is_told(feed, tmp_path, capsys, monkeypatch):
+def test_wrong_use_is_told(tmp_path, capsys, monkeypatch):
+    feed = write_lines(tmp_path / "pages.jsonl", [{"text": CHINESE}])
     method = '{"name": "simhash", "simplify_chinese": 1}'
     told = refused(capsys, "scan", feed, "-o", tmp_path / "c", "--method", method)
     assert "--method must have True or False as simplify_chinese" in told
