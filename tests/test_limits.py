@@ -73,9 +73,6 @@ def test_nothing_in_a_report_is_long():
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE
 
 
-TITLE = "T" * 10**6
-
-
 def run(paths, site, **options):
     def parse(self: Any, response: Any) -> Any:
         yield {"url": response.url, "title": None}

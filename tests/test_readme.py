@@ -17,7 +17,6 @@ from dedup.scrapy_plugin.settings import DedupSettings
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 def anchors_of(path: Path) -> set[str]:
