@@ -76,19 +76,3 @@ def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
     [page] = KnownPages(1).read([claim, *entries(2, Committed(1))]).pages
     assert page.record.tokens == MOST_TOKENS
     page.check()
-
-
-async def test_all_pages_of_a_url_are_found():
-    urls = [f"https://example.com/{number % 70}" for number in range(300)]
-    pages = KnownPages(2, 0)
-    for number, url in enumerate(urls):
-        pages.learn(url, number, number % 3)
-
-    async def fetch(numbers):
-        return {number: PageRecord(urls[number]) for number in numbers}
-
-    found = {url: await pages.earlier(url, fetch) for url in [*urls, "https://example.com/none"]}
-    assert {url: [number for number, *_ in stored] for url, stored in found.items()} == {
-        url: [n for n, other in enumerate(urls) if other == url and (n % 3 != 2 or n == 0)]
-        for url in found
-    }

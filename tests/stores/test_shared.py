@@ -410,16 +410,6 @@ async def test_what_others_of_the_run_had_stored_before_a_process_joined_is_earl
     assert await kinds(always_on, *versions) == [Kind.REPEATED, Kind.REPEATED]
 
 
-async def test_what_is_stored_while_a_process_joins_is_earlier(server):
-    process = Process(server)
-    await process.store.open()
-    await process.detector.follower.load()
-    await crawled(server, (NEAR, "a"), (FAR, "b"))
-    await begun(server)
-    await process.store.join("test")
-    assert await kinds(process, (NEARER, "a"), (FAR, "b")) == [Kind.CHANGED, Kind.UNCHANGED]
-
-
 async def test_what_is_being_stored_when_a_process_joins_is_earlier_once_it_is_stored(server):
     """It may have been stored before, for all that the number of the page tells."""
     one = await begun(server)
