@@ -1,5 +1,4 @@
 import hashlib
-import random
 from itertools import combinations
 
 import numpy as np
@@ -65,12 +64,3 @@ def test_a_key_stands_for_as_many_supershingles_as_must_be_equal(max_distance, s
     found_keys = list(method.keys(random_sketch(6, supershingles)))
     assert len(set(found_keys)) == len(found_keys) == keys
     assert all(0 <= key < 1 << 64 for key in found_keys)
-
-
-def test_the_index_is_exact_where_single_supershingles_are_the_keys():
-    method, one, chooser = Shingling(9, supershingles=12), random_sketch(7, 12), random.Random(7)
-    for equal in range(13):
-        places = chooser.sample(range(12), equal)
-        expected = 12 - equal if equal >= 3 else None
-        assert found(method, one, equal_only_at(places, one)) == expected
-    assert share_a_key(method, one, equal_only_at([3, 7], one))

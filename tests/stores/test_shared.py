@@ -16,7 +16,6 @@ from dedup.methods import SimHash
 from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, StoreDownError
-from dedup.stores.log import LEASE
 from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
@@ -344,19 +343,6 @@ async def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_
     pages = await earlier.pages("page", "")
     assert await earlier.pages("page", "") is pages
     assert len(pages.numbers) == 3
-
-
-async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(server):
-    one = await begun(server)
-    await one.keep(NEAR, "a")
-    server.now += LEASE + 1
-    two = await begun(server)
-    earlier = Earlier(two.detector.follower, several_a_key=True)
-    assert (await earlier.pages("a", "")).numbers == {1}
-    server.now += LEASE + 1
-    await stored_by_another(server, FAR, "a")
-    await two.follow()
-    assert (await earlier.pages("a", "")).numbers == {3}
 
 
 async def test_near_misses_have_other_words_until_their_keys_are_fetched(server):
