@@ -81,13 +81,6 @@ def test_each_variant_has_its_rule(other, matching):
     assert found == [variant for variant in OF_KEYWORDS if variant in matching]
 
 
-def test_the_threshold_is_inclusive():
-    one, other = text(ferry=1, boat=1), text(ferry=3, boat=1)
-    distance = 0.125 / 1.125  # of (1/2, 1/2) and (3/4, 1/4)
-    assert matches(by_frequency("sorted-weights", distance), one, other)
-    assert not matches(by_frequency("sorted-weights", distance - 1e-12), one, other)
-
-
 @each("variant", VARIANTS)
 def test_pages_of_different_digests_are_1_apart_whatever_the_threshold(variant):
     method = by_frequency(variant, 0.99)
