@@ -73,7 +73,7 @@ def read_collection(
             raise RecordError(f"{where}: the id {key!r} is a repetition")
         numbers[key] = None
         document = method.document(text)
-        if page.get("kind", "page") != "page" or document.token_count < min_tokens:
+        if page.get("kind", "page") != "page" or document.word_count < min_tokens:
             continue
         if extractor and page.get("html"):
             extraction = _extract(folder, page["html"], where, extractor)
@@ -190,7 +190,7 @@ def _without_objections(
 
     def is_kept(page: int, original: int) -> bool:
         known = names.of(hosts[page], evidence[page]) if page in hosts else None
-        witnesses = (Witness(documents[n].token_count, evidence.get(n)) for n in (page, original))
+        witnesses = (Witness(documents[n].word_count, evidence.get(n)) for n in (page, original))
         is_exact = documents[page].text == documents[original].text
         return rule.objection(
             *witnesses, is_exact=is_exact, finds_parts=method.finds_parts, names=known

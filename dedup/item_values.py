@@ -204,7 +204,8 @@ class PageOfItem:
         for path, name, content in values:
             try:
                 whole = text = self._content_of(content)
-                if isinstance(content, str) and len(whole) > LONG_TEXT:
+                is_long = isinstance(content, str) and len(whole) > LONG_TEXT
+                if is_long and len(self.main_text or "") > LONG_TEXT:
                     text = self._beside_main_text(whole)
             except Exception as error:  # of the value's own code
                 raise UnreadableItemError(name) from error
@@ -273,18 +274,19 @@ class PageOfItem:
     def _beside_main_text(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one.
 
-        Those of its words that the page shows nowhere, with what is glued to them: in order, as
-        they are. In HTML, these are attributes and scripts, which count whole, each with the next
+        Those parts, in order and as they are, that have a word which neither the main text nor a
+        menu of the page has. Of HTML, attributes and scripts are parts, too, each with the next
         word of the main text: which of several is chosen may be all that it says.
         """
         is_html = "</" in text
-        parts = _texts_of(text, shown=False) if is_html else text.split()
+        parts = _parts_of(text) if is_html else text.split()
         words = _words(" ".join(parts))
-        if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
+        is_json = text[0] in "[{"
+        if is_json or 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
         if others:
-            others -= _words(" ".join(self._texts)) | _words("".join(self._texts))
+            others -= _words(" ".join(self._menus)) | _words("".join(self._menus))
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
         others -= {one for one in pieces if one in self._squeezed}
@@ -304,12 +306,15 @@ class PageOfItem:
         return _words(self.main_text or "")
 
     @cached_property
-    def _texts(self) -> list[str]:
-        return _texts_of(self._html)
+    def _menus(self) -> list[str]:
+        found = [text for menu in _root_of(self._html).xpath(_MENUS) for text in menu.itertext()]
+        # One that has the main text is a tag that nobody has closed.
+        are_menus = 2 * len(_words(" ".join(found)) & self._main_words) < len(self._main_words)
+        return found if are_menus else []
 
     @cached_property
     def _squeezed(self) -> str:
-        return "".join("".join(self._texts).casefold().split())
+        return "".join("".join([self.main_text or "", "\n", *self._menus]).casefold().split())
 
 
 _WORD = re.compile(r"\w+")
@@ -327,21 +332,23 @@ _HASHES: dict[int, Callable[[bytes], Any]] = {
 }
 
 
-def _texts_of(html: str, *, shown: bool = True) -> list[str]:
-    """Return the pieces of text in *html*: tags part them, also those within a word.
+# With the headers and footers that are not those of an article.
+_MENUS = (
+    "//nav | //*[@role='navigation'] | //*[self::header or self::footer or @role='banner' "
+    "or @role='contentinfo'][not(ancestor::main or ancestor::article)]"
+)
 
-    What stands in scripts and attributes only is not *shown*: it may be the data of another page.
-    """
-    from lxml import etree  # which commands do without
-    from parsel import Selector
+
+def _parts_of(html: str) -> list[str]:
+    """Return the pieces of text in *html*, and the values of attributes, in order."""
+    return list(map(str, _root_of(html).xpath("//@*|//text()")))
+
+
+def _root_of(html: str) -> Any:
+    from parsel import Selector  # which commands do without
 
     # Neither taken for JSON, nor refused for half a character.
-    root = Selector(html.encode("utf-8", "replace").decode(), type="html").root
-    if not shown:
-        return list(map(str, root.xpath("//@*|//text()")))
-    hidden = etree.Comment, "script", "style", "noscript", "template"
-    etree.strip_elements(root, *hidden, with_tail=False)
-    return list(root.itertext())
+    return Selector(html.encode("utf-8", "replace").decode(), type="html").root
 
 
 def _version(word: str) -> str:

@@ -18,7 +18,7 @@ from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
 from dedup.preference import is_version
 from dedup.record import PageRecord
-from dedup.text import Document, simplify, without_surrogates
+from dedup.text import Document, count_words, simplify, without_surrogates
 from dedup.words import Documents
 
 
@@ -111,7 +111,7 @@ class PageReader:
         self, tokens: int, document: Document, sketch: Any, evidence: Evidence | None = None
     ) -> PageRecord:
         return PageRecord(
-            tokens=tokens,
+            tokens=count_words(document.text, tokens),
             digest=document.digest,
             sketch=self._method.sketch_bytes(document, sketch),
             evidence=None if evidence is None else evidence.to_bytes(),

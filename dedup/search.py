@@ -32,7 +32,7 @@ def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]
     numbers = range(len(documents))
     if not method.finds_parts:
         return list(numbers)
-    return sorted(numbers, key=lambda number: -documents[number].token_count)
+    return sorted(numbers, key=lambda number: -documents[number].word_count)
 
 
 class BatchIndex:

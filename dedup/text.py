@@ -28,6 +28,7 @@ _RUN_IN_WORD = regex.compile(
     rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
+_PAIRED = regex.compile(rf"(?V1)[[{_UNSPACED}]--[{_JIEBA_HAN}]]")
 # A longer run is not a word, but belongs to an unspaced script that is not listed above.
 _LONGEST_WORD = 40
 # Every unspaced script lies above this, so a text wholly below needs no further cutting.
@@ -102,9 +103,9 @@ class Document:
         return " ".join(self.tokens).encode()
 
     @cached_property
-    def token_count(self) -> int:
-        """The number of tokens."""
-        return len(self.spaced_tokens.split())
+    def word_count(self) -> int:
+        """The number of words, as `count_words` gives it."""
+        return count_words(self.text, len(self.spaced_tokens.split()))
 
     @cached_property
     def paragraphs(self) -> list[str]:
@@ -271,6 +272,19 @@ def tokenise(text: str) -> list[str]:
     if not _FIRST_UNSPACED.search(text):
         return words
     return [token for word in words for token in ([word] if word.isascii() else _subwords(word))]
+
+
+def count_words(text: str, tokens: int) -> int:
+    """Return how many words normalised *text* has, which has so many *tokens*.
+
+    In scripts that do not separate words, a word has some three characters, each in a pair.
+
+    >>> count_words("the 2nd cat", 3), count_words("さくらの花が咲きました", 9)
+    (3, 3)
+    """
+    if text.isascii() or not _FIRST_UNSPACED.search(text):
+        return tokens
+    return max(min(tokens, 1), tokens - len(_PAIRED.findall(text)) * 2 // 3)
 
 
 def _subwords(word: str) -> "Iterator[str]":

@@ -51,6 +51,20 @@ def test_texts_that_could_not_be_decoded_are_duplicates_if_they_are_equal():
             assert texts.add(str(share), undecoded).kind is kind
 
 
+def test_tables_of_figures_are_duplicates_if_they_are_equal():
+    """All of them have the same few numbers, in another order."""
+    rows = [f"{number * 7 % 60:02} {number * 11 % 60:02}" for number in range(90)]
+    table, other = "\n".join(rows), "\n".join(rows[::-1])
+    words = "a train to the north leaves when the bridge is open " * 20
+    with Deduplicator() as seen:
+        assert [str(seen.add(key, text)) for key, text in [("a", table), ("b", other)]] == [
+            "new"
+        ] * 2
+        assert seen.add("c", table).is_duplicate
+        assert not seen.add("d", words + table).is_duplicate
+        assert seen.add("e", words + other).is_duplicate
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [

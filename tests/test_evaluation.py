@@ -181,7 +181,7 @@ def test_names_that_the_pages_of_a_host_share_say_nothing(site, demands):
     count = 10
     texts = [WORDS.replace("word30", f"changed{number}") for number in range(count)]
     evidence = {
-        number: Evidence(1, bytes([number] * 16), 1000, b"%4d" % number, b"site")
+        number: Evidence(1, bytes([number] * 16), 1000, b"%4dsite" % number, b"site")
         for number in range(count)
     }
     keys = [f"{site}{number}" for number in range(count)]

@@ -356,8 +356,9 @@ class TestTexts:
         assert not says_all(without, with_text, page)
         assert not says_all({"body": MAIN, "tag": 1}, with_text, page)
 
-    def test_of_the_main_text_only_words_count_that_stand_nowhere_on_the_page(self):
-        assert beside(f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups") == ["Coffee -3 cups"]
+    def test_of_the_main_text_only_words_count_that_neither_that_nor_a_menu_has(self):
+        text = f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups"
+        assert beside(text) == ["Coffee inline étoile, -3 cups"]
         assert beside(f"coffee {MAIN}") == ["coffee"]  # in HTML, the next word counts, too
 
     @each("word", ["scripted", "styled", "hushed", "described", "templated"])
@@ -382,8 +383,9 @@ class TestTexts:
             f"{MAIN} <li{first}>Old tea</li> <li{second}>ferry</li> <b class=seen>9</b>"
             for first, second in ((" class=chosen", ""), ("", " class=chosen"))
         )
-        assert beside(one, one, "tea ferry") == ["chosen tea seen"]
-        assert beside(other, other, "tea ferry") == ["chosen ferry seen"]
+        main_text = f"{MAIN} old tea ferry 9"
+        assert beside(one, main_text=main_text) == ["chosen Old seen 9"]
+        assert beside(other, main_text=main_text) == ["chosen ferry seen 9"]
 
     @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])
     def test_any_text_that_mentions_tags_is_read(self, text):
@@ -391,21 +393,31 @@ class TestTexts:
         assert of_text(long) == [("text", long)]
 
     def test_as_a_whole_it_counts_where_the_page_is_met_again(self):
-        shown = f"{MAIN} now 5 EUR"
-        items = [
-            said({"text": text}, PageOfItem([URL], html=shown, main_text=MAIN))
-            for text in (MAIN, shown)
-        ]
+        page = PageOfItem([URL], html="<nav>now 5 EUR</nav>", main_text=MAIN)
+        items = [said({"text": text}, page) for text in (MAIN, f"{MAIN} now 5 EUR")]
         assert items[0].keys == items[1].keys
         assert items[0].to_bytes() != items[1].to_bytes()
         assert values_in(items[1].to_bytes()) == items[0].keys
 
     def test_words_that_nobody_separates_count_only_where_they_stand_nowhere(self):
-        html = f"<p>{CHINESE}</p><p>早上五点开门，老板</p>"
-        text = f"{CHINESE}五点开门。"
-        assert beside(CHINESE * 3, html, CHINESE) == []
-        assert beside(text * 3, html, CHINESE) == []
-        assert beside(f"{CHINESE * 3} 昨天下雨", html, CHINESE) == ["昨天下雨"]
+        main_text, html = CHINESE * 3, "<nav>早上五点开门，老板</nav>"
+        assert beside(main_text, html, main_text) == []
+        assert beside(f"{main_text}五点开门。", html, main_text) == []
+        assert beside(f"{main_text} 昨天下雨", html, main_text) == ["昨天下雨"]
+
+    @each("menu", ["<nav>{}</nav>", "<header>{}</header>", "<div role=contentinfo>{}</div>"])
+    def test_what_has_the_main_text_is_no_menu(self, menu):
+        text = f"{MAIN} Coffee"
+        assert beside(text, menu.format("Coffee")) == []
+        assert beside(text, menu.format(text)) == ["Coffee"]
+        assert beside(text, f"<article>{menu.format('Coffee')}</article>") == (
+            [] if "nav" in menu else ["Coffee"]
+        )
+
+    def test_with_a_short_main_text_and_as_json_it_counts_as_it_is(self):
+        short, json = "A short notice. " * 3, f'["{" ".join(MAIN.split())}"]'
+        assert of_text(short * 9, main_text=short) == [("text", (short * 9).strip())]
+        assert of_text(json) == [("text", json)]
 
     def test_it_is_asked_for_only_if_a_text_is_long(self):
         assert not has_long_text(values_of({"a": "x" * LONG_TEXT, "b": b"x" * 1000}))

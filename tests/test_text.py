@@ -148,7 +148,21 @@ def test_tokens_are_the_same_without_rjieba():
 def test_spaced_tokens_are_the_tokens(text):
     document = Document.from_main_text(text)
     assert [token.decode() for token in document.spaced_tokens.split()] == document.tokens
-    assert document.token_count == len(document.tokens)
+    assert min(len(document.tokens), 1) <= document.word_count <= len(document.tokens)
+
+
+@each(
+    ("text", "count"),
+    [
+        ("the 2nd cat", 3),
+        ("北京大学很好", 3),
+        ("さくらの花が咲いた", 3),
+        ("さくら", 1),
+        ("", 0),
+    ],
+)
+def test_a_word_of_scripts_that_do_not_separate_words_has_three_characters(text, count):
+    assert Document.from_main_text(text).word_count == count
 
 
 @given(st.text(st.characters(max_codepoint=127)))

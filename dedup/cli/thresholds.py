@@ -120,7 +120,7 @@ def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Do
     by_text: dict[str, tuple[str, Document]] = {}
     for key, text in dict(_texts(source, options)).items():
         document = method.document(text)
-        if document.token_count >= SHORT:
+        if document.word_count >= SHORT:
             by_text.setdefault(document.text, (key, document))
     if len(by_text) < 2:
         raise ValueError(

@@ -59,10 +59,9 @@ class Names:
         # Each page has the empty name, too.
         for name in {b"", page.title, page.headline} | segments:
             pages, bits = self._met.pop((host, name), (0, 0))
-            pages += name in (b"", page.title, page.headline)
             for segment in segments - {name}:
                 bits |= 1 << segment[0]
-            self._met[host, name] = pages, bits
+            self._met[host, name] = pages + 1, bits
         while len(self._met) > self.most:
             self._met.popitem(last=False)
 
@@ -73,14 +72,14 @@ class Names:
         most; but for a headline that is not known to be common. What a quarter of the pages have is
         common; of fewer than eight pages, nobody knows: then what one of them has is.
         """
-        names = {page.title, page.headline} - {b""}
+        segments = _segments_of(page)
+        names = {page.title, page.headline, *segments} - {b""}
         met, none = self._met, (0, 0)
         pages = {name: met.get((host, name), none)[0] for name in names}
         quarter = met.get((host, b""), none)[0] / 4
         if not quarter:
             return None
         least_common = quarter if quarter >= self.many / 4 else 1
-        segments = _segments_of(page)
         beside = {name: met.get((host, name), none)[1].bit_count() for name in segments}
         many = max(self.many, 2 * min(beside.values(), default=0))
         own = {name for name, others in beside.items() if others < many}
@@ -137,14 +136,29 @@ def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = N
     """Return whether the titles or the headlines of two pages agree.
 
     They do if the original's has all segments that are the page's own. ``None`` if there is nothing
-    to compare: what one of them lacks does not count, nor a common name that both have.
+    to compare: what one of them lacks does not count, nor a common name that both have. If titles
+    neither begin nor end alike, a headline that neither has may be that of a kind, as "Methods".
     """
-    agreements = []
-    for name, other in ((page.title, original.title), (page.headline, original.headline)):
-        segments, others = set(segments_of(name)), set(segments_of(other))
-        is_common = known is not None and name in known.common
-        if name and other and not (is_common and name == other):
-            own = segments if known is None else segments & known.own
-            is_equal = bool(own) and own <= others and len(others) <= len(segments)
-            agreements.append(is_equal and not is_common)
-    return any(agreements) if agreements else None
+    titles = _agree(page.title, original.title, known)
+    headlines = _agree(page.headline, original.headline, known)
+    if titles is False and headlines:
+        own, others = _ends_of(page.title), _ends_of(original.title)
+        in_common = own & others - (known.common if known else set())
+        headlines = bool(in_common) or page.headline in own | others
+    told = [agrees for agrees in (titles, headlines) if agrees is not None]
+    return any(told) if told else None
+
+
+def _ends_of(title: bytes) -> set[bytes]:
+    """Return the first and the last segment: between them are sections."""
+    segments = segments_of(title)
+    return {*segments[:1], *segments[-1:]}
+
+
+def _agree(name: bytes, other: bytes, known: KnownNames | None) -> bool | None:
+    segments, others = set(segments_of(name)), set(segments_of(other))
+    is_common = known is not None and name in known.common
+    if not (name and other) or (is_common and name == other):
+        return None
+    own = segments if known is None else segments & known.own
+    return bool(own) and own <= others and len(others) <= len(segments) and not is_common

@@ -29,11 +29,10 @@ Array = np.ndarray[Any, Any]
 _MARKS = [chr(0xFDD0 + number) for number in range(6)]
 _FIRST_OCTETS, _LAST_OCTET = _MARKS[0].encode()[:2], _MARKS[0].encode()[2]
 _LINK, _LINK_END, _CHROME, _CHROME_END, _HEADLINE, _HEADLINE_END = range(6)
-_NOT_OWN = re.compile(
-    "|".join(
-        f"{_MARKS[start]}.*?{_MARKS[end]}"
-        for start, end in ((_LINK, _LINK_END), (_CHROME, _CHROME_END))
-    ),
+# Of a headline: chrome, links without a word, as to its own place, and all other marks.
+_NO_NAME = re.compile(
+    rf"{_MARKS[_CHROME]}.*?{_MARKS[_CHROME_END]}|{_MARKS[_LINK]}\W*{_MARKS[_LINK_END]}"
+    f"|[{''.join(_MARKS)}]",
     re.DOTALL,
 )
 # A pattern that holds for elements of any name would take several times as long as all others.
@@ -201,7 +200,7 @@ class VisibleText:
             if self._lengths[start + 1 : end + 1][own[start + 1 : end + 1]].any():
                 after = self._marked.split(_MARKS[_HEADLINE].encode(), number)[number]
                 headline = after.partition(_MARKS[_HEADLINE_END].encode())[0]
-                return digest_of_name(_NOT_OWN.sub("", headline.decode("utf-8", "replace")))
+                return digest_of_name(_NO_NAME.sub("", headline.decode("utf-8", "replace")))
         return b""
 
     def _places_of(self, lines: bytes) -> Array:

@@ -18,6 +18,7 @@ from dedup.text import Document
 from dedup.words import Documents
 
 _Form = Callable[..., Any]
+_DIGITS = b"0123456789"
 # Python refuses a class that lacks such a form. mypy does not know that it may have the other one.
 _required: Callable[[_Form], Any] = abstractmethod
 
@@ -225,11 +226,15 @@ class Method(ABC):
     def sketch_bytes(self, document: Document, sketch: Any | None) -> bytes | None:
         """Return the *sketch* of *document* for storage, ``None`` if it says nothing of the text.
 
-        As of a text that could not be decoded: its words are what is left between U+FFFD.
+        As of a text that could not be decoded, whose words are what is left between U+FFFD; or of
+        one of which a third are digits: all tables of figures have the same few.
         """
-        if sketch is None or document.text.count("\ufffd") > len(document.text) / 100:
+        text = document.text
+        if sketch is None or text.count("\ufffd") > len(text) / 100:
             return None
-        return self.to_bytes(sketch)
+        data = text.encode()
+        figures = len(data) - len(data.translate(None, _DIGITS))
+        return None if figures > (len(text) - text.count(" ")) / 3 else self.to_bytes(sketch)
 
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:

@@ -114,7 +114,7 @@ def _weak(report: Report) -> Finding | None:
     weak, judged = sum(report.weak.values()), report.pages.judged
     if weak < max(_FEW, _SHARE_OF_WEAK_PAGES * judged):
         return None
-    return Finding("weak", (weak, judged), 'DEDUP_ITEM_FIELD = "text"', "evidence")
+    return Finding("weak", (weak, judged), "", "evidence")
 
 
 def _chinese_scripts(report: Report) -> Finding | None:

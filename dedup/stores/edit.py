@@ -125,7 +125,7 @@ def _sketch(
             data = method.sketch_bytes(document, method.sketch(document))
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
-                ((data, len(document.tokens), document.digest, *page) for page in found),
+                ((data, document.word_count, document.digest, *page) for page in found),
             )
             file.executemany("INSERT OR IGNORE INTO done VALUES (?)", found)
     file.execute(

@@ -27,6 +27,14 @@ def test_what_a_quarter_of_the_pages_have_is_common(share, is_common):
     assert names.of("a", PAGE._replace(title=b"site")).common == {*[b"site"] * is_common}
 
 
+def test_a_segment_of_the_titles_of_a_quarter_of_the_pages_is_common():
+    names = Names()
+    for number in range(20):
+        names.learn("a", titled(f"page {number} | {'Pumps' if number > 16 else 'Chairs'} | Shop"))
+    common = names.of("a", titled("page 20 | Pumps | Shop")).common
+    assert common == {digest_of_name("Shop")}
+
+
 def test_what_was_met_at_all_is_common_on_a_site_of_which_little_is_known():
     names = Names()
     for number in range(7):

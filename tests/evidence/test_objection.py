@@ -82,7 +82,11 @@ def test_a_text_without_its_page_is_not_objected_to():
     [
         (b"name", b"head", False),
         (b"name", b"else", False),
-        (b"else", b"head", False),
+        (b"else", b"head", True),  # a headline may be that of a kind
+        (b"elsehead", b"head", False),
+        (b"elsename", b"head", False),
+        (b"elsenamemore", b"head", True),  # between them is a section
+        (b"elsename", b"else", True),
         (b"else", b"else", True),
         (b"", b"", False),
         (b"", b"else", True),
@@ -114,10 +118,17 @@ def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():
 
 def test_a_common_name_says_nothing():
     names = KnownNames(frozenset([b"else", b"head"]), frozenset([b"head"]), frozenset())
-    page = PAGE._replace(title=b"else")
+    page = PAGE._replace(title=b"elsehead")
     assert said(page, OTHER, names=names) is Objection.TITLE
     assert said(page, OTHER, names=names._replace(common=frozenset())) is None
     assert said(page, OTHER) is None
+
+
+def test_titles_that_end_with_the_name_of_their_site_do_not_end_alike():
+    names = KnownNames(frozenset([b"else", b"head"]), frozenset([b"site"]), frozenset())
+    page, other = PAGE._replace(title=b"elsesite"), OTHER._replace(title=b"namesite")
+    assert said(page, other, names=names) is Objection.TITLE
+    assert said(page, other, names=names._replace(common=frozenset())) is None
 
 
 def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():

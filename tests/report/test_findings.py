@@ -107,7 +107,7 @@ FOUND = {
     ),
     "weak": (
         {"pages": PAGES, "weak": {"links": 50, "little": 30}},
-        'DEDUP_ITEM_FIELD = "text"',
+        "",
         "evidence",
         [{"pages": PAGES, "weak": {"links": 49}}, {"weak": {"little": 4}}],
     ),
