@@ -100,8 +100,9 @@ def segments_of(digest: bytes) -> list[bytes]:
 def digest_of_title(title: str) -> bytes:
     """Return the `digest_of_name` of each segment of *title*, up to three; empty if that is empty.
 
-    A segment ends at a bar, at another separator between blanks, or at a bracket after one; but no
-    number is one of its own: editions of one page differ by it. In the middle, all are one.
+    A segment ends at a bar, at another separator between blanks, or at a bracket after one, in
+    Chinese also at a dash or an underscore without blanks; but no number is one of its own:
+    editions of one page differ by it. In the middle, all are one.
     """
     segments: list[str] = []
     for part in _BETWEEN_SEGMENTS.split(title):
@@ -120,8 +121,12 @@ def split_title(title: str) -> tuple[str, str]:
     return title[:end], title[end:]
 
 
-# As those between the name of a page, of its section and of its site.
-_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c]|\s[(\[]")
+# As those between the name of a page, of its section and of its site; after a sign of Chinese,
+# Japanese or Korean, without blanks.
+_BETWEEN_SEGMENTS = re.compile(
+    r"\s[-\u2013\u2014|·•«»\u2039\u203a:~/]+\s|[|\uff5c\u4e28]|\s[(\[]"
+    r"|(?<=[\u3001-\u9fff\uac00-\ud7af\uff01-\uff60\u2026])[-_\u2013\u2014]+"
+)
 
 
 def digest_of_name(name: str) -> bytes:

@@ -178,6 +178,9 @@ def test_names_with_other_signs_are_others(one, other):
         ("well-known_name f(int)", ["well-known_name f(int)"]),
         ("Notes - 1.2 - Town", ["Notes1.2", "Town"]),
         (" | Town", ["Town"]),
+        ("渡船_小镇新闻", ["渡船", "小镇新闻"]),
+        ("渡船-新闻——小镇", ["渡船", "新闻", "小镇"]),
+        ("渡船_2024丨Town", ["渡船2024", "Town"]),
     ],
 )
 def test_the_segments_of_a_title_are_told_apart(title, segments):
