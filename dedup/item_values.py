@@ -286,7 +286,8 @@ class PageOfItem:
             return text
         others = words - self._main_words
         if others:
-            others -= _words(" ".join(self._menus)) | _words("".join(self._menus))
+            glued = {word for word in _words("".join(self._menus)) if not word.isnumeric()}
+            others -= _words(" ".join(self._menus)) | glued
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
         others -= {one for one in pieces if one in self._squeezed}
@@ -307,7 +308,7 @@ class PageOfItem:
 
     @cached_property
     def _menus(self) -> list[str]:
-        found = [text for menu in _root_of(self._html).xpath(_MENUS) for text in menu.itertext()]
+        found = _texts_of_menus(self._html)
         # One that has the main text is a tag that nobody has closed.
         are_menus = 2 * len(_words(" ".join(found)) & self._main_words) < len(self._main_words)
         return found if are_menus else []
@@ -337,6 +338,23 @@ _MENUS = (
     "//nav | //*[@role='navigation'] | //*[self::header or self::footer or @role='banner' "
     "or @role='contentinfo'][not(ancestor::main or ancestor::article)]"
 )
+
+
+def _texts_of_menus(html: str) -> list[str]:
+    """Return the pieces of text in the menus of *html*, each once, also those within a word.
+
+    What stands in scripts only is not shown: it may be the data of the page, or of another one.
+    """
+    from lxml import etree  # which commands do without
+
+    root = _root_of(html)
+    hidden = etree.Comment, "script", "style", "noscript", "template"
+    etree.strip_elements(root, *hidden, with_tail=False)
+    texts: list[str] = []
+    for menu in reversed(root.xpath(_MENUS)):  # those within others first
+        texts += menu.itertext()
+        menu.clear(keep_tail=True)
+    return texts
 
 
 def _parts_of(html: str) -> list[str]:

@@ -27,6 +27,7 @@ from dedup.item_values import (
     PageOfItem,
     UnreadableItemError,
     Value,
+    _texts_of_menus,
     has_long_text,
     values_of,
 )
@@ -414,6 +415,19 @@ class TestTexts:
             [] if "nav" in menu else ["Coffee"]
         )
 
+    @each(
+        "data", ["<script>9</script>", "<style>9</style>", "<!-- 9 -->", "<noscript>9</noscript>"]
+    )
+    def test_what_a_menu_does_not_show_counts(self, data):
+        assert beside(f"{MAIN} 9", f"<header>{data}</header>") == ["9"]
+
+    def test_pieces_of_a_menu_are_a_word_together_but_no_number(self):
+        menu = "<nav><b>C</b>offee<i>Maker</i> <a>1</a><a>2</a></nav>"
+        assert beside(f"{MAIN} CoffeeMaker 2 12", menu) == ["12"]
+
+    def test_menus_within_menus_are_read_once(self):
+        assert _texts_of_menus(f"<nav>{'<nav>a' * 1000}") == ["a"] * 1000
+
     def test_with_a_short_main_text_and_as_json_it_counts_as_it_is(self):
         short, json = "A short notice. " * 3, f'["{" ".join(MAIN.split())}"]'
         assert of_text(short * 9, main_text=short) == [("text", (short * 9).strip())]
@@ -505,7 +519,7 @@ class TestWhatIsStored:
             "item = {'set': {'a', 'b', 'c', 7}, 'frozen': frozenset('xyz'), 'b': b'ab',\n"
             "        'sets': [{'p', 'q'}, {'r', 's'}], 'pairs': {('a', 1), ('b', 2), ('c', 3)},\n"
             "        'text': 'abc ' * 200, 'many': set(map(str, range(200)))}\n"
-            "page = PageOfItem(['http://a/'], [1.0], '<p>abc', main_text='abc')\n"
+            "page = PageOfItem(['http://a/'], [1.0], '<p>abc', main_text='abc ' * 200)\n"
             "print(page.what_says(values_of(item)).to_bytes().hex())"
         )
         [told] = outputs_by_seed(script)
@@ -515,7 +529,9 @@ class TestWhatIsStored:
 SINGLE = st.none() | st.booleans() | st.integers(-5, 5) | st.text("aB /é", max_size=4)
 ANY = st.recursive(
     SINGLE,
-    lambda some: st.lists(some, max_size=4) | st.dictionaries(st.text("ab"), some, max_size=4),
+    lambda some: (
+        st.lists(some, max_size=4) | st.dictionaries(st.text("ab", min_size=1), some, max_size=4)
+    ),
 )
 ITEMS = st.dictionaries(st.sampled_from("abc"), ANY, max_size=3)
 
