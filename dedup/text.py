@@ -28,7 +28,7 @@ _RUN_IN_WORD = regex.compile(
     rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
-_PAIRED = regex.compile(rf"(?V1)[[{_UNSPACED}]--[{_JIEBA_HAN}]]")
+_PAIRED = regex.compile(rf"(?V1)[[{_UNSPACED}]&&[{_LETTERS}]--[{_JIEBA_HAN}]]{{2,}}")
 # A longer run is not a word, but belongs to an unspaced script that is not listed above.
 _LONGEST_WORD = 40
 # Every unspaced script lies above this, so a text wholly below needs no further cutting.
@@ -277,14 +277,15 @@ def tokenise(text: str) -> list[str]:
 def count_words(text: str, tokens: int) -> int:
     """Return how many words normalised *text* has, which has so many *tokens*.
 
-    In scripts that do not separate words, a word has some three characters, each in a pair.
+    In scripts that do not separate words, a word has some three characters: of the pairs that
+    follow one another, every third counts.
 
     >>> count_words("the 2nd cat", 3), count_words("さくらの花が咲きました", 9)
-    (3, 3)
+    (3, 5)
     """
     if text.isascii() or not _FIRST_UNSPACED.search(text):
         return tokens
-    return max(min(tokens, 1), tokens - len(_PAIRED.findall(text)) * 2 // 3)
+    return tokens - sum((len(run) - 1) * 2 // 3 for run in _PAIRED.findall(text))
 
 
 def _subwords(word: str) -> "Iterator[str]":
