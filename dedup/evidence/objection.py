@@ -143,7 +143,7 @@ def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = N
     headlines = _agree(page.headline, original.headline, known)
     if titles is False and headlines:
         own, others = _ends_of(page.title), _ends_of(original.title)
-        in_common = own & others - (known.common if known else set())
+        in_common = own & others if known is None else own & others & known.own - known.common
         headlines = bool(in_common) or page.headline in own | others
     told = [agrees for agrees in (titles, headlines) if agrees is not None]
     return any(told) if told else None

@@ -124,11 +124,12 @@ def test_a_common_name_says_nothing():
     assert said(page, OTHER) is None
 
 
-def test_titles_that_end_with_the_name_of_their_site_do_not_end_alike():
-    names = KnownNames(frozenset([b"else", b"head"]), frozenset([b"site"]), frozenset())
+def test_titles_that_end_with_the_name_of_their_site_or_section_do_not_end_alike():
+    names = KnownNames(frozenset([b"else", b"head", b"site"]), frozenset(), frozenset())
     page, other = PAGE._replace(title=b"elsesite"), OTHER._replace(title=b"namesite")
-    assert said(page, other, names=names) is Objection.TITLE
-    assert said(page, other, names=names._replace(common=frozenset())) is None
+    assert said(page, other, names=names) is None
+    assert said(page, other, names=names._replace(common={b"site"})) is Objection.TITLE
+    assert said(page, other, names=names._replace(own=names.own - {b"site"})) is Objection.TITLE
 
 
 def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
