@@ -90,7 +90,7 @@ def expressions():
 
 def slow_texts(expression):
     """Texts, as what comes before, again and again, and after, in which it takes too long."""
-    own = re.findall(r"[A-Za-z0-9<!/-]{2,20}", expression.pattern)
+    own = re.findall(r"[A-Za-z0-9<!/-]{2,20}|[\ufdd0-\ufdd5]", expression.pattern)
 
     def find_all(text):
         for _ in expression.finditer(text):
