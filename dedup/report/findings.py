@@ -15,6 +15,7 @@ _LOG_LINES = 3
 _LONGEST_URL = 100
 # Fewer pages may be chance.
 _FEW = 5
+_FEW_FIELDS = 2
 _SECONDS_WAITED = 1.0
 # In a shorter crawl, many of the pages wait for the workers to start.
 _LEAST_TIMED = 200
@@ -64,7 +65,10 @@ def _alarm(report: Report) -> Finding | None:
 
 
 def _items(report: Report) -> Finding | None:
-    """Find fields that keep pages; where a page differs in two of them, it may be another thing."""
+    """Find fields that keep pages.
+
+    Where a page differs in two of them, or others in many, they may be other things.
+    """
     found = report.item_differences
     if found is None or found.in_fields < _FEW:
         return None
@@ -74,8 +78,9 @@ def _items(report: Report) -> Finding | None:
     more = f", … ({len(fields) - _FEW})" if len(fields) > _FEW else ""
     urls = (printable(cut_url(url), _LONGEST_URL) for url in (found.url, found.original))
     names = ", ".join(f'"{name}"' for name in [*ignored, *fields])
+    are_few = len(fields) <= _FEW_FIELDS
     is_alone = sum(field.pages for field in found.fields) <= found.in_fields
-    setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if is_alone else ""
+    setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if are_few and is_alone else ""
     return Finding("items", (found.in_fields, shown + more, *urls), setting, "items")
 
 

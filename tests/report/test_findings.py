@@ -194,11 +194,14 @@ def test_an_empty_crawl_has_no_findings():
 
 
 @each("pages", [12, 99])
-def test_fields_are_not_proposed_where_a_page_differs_in_two_of_them(pages):
+def test_fields_are_not_proposed_where_a_page_differs_in_two_of_them_or_they_are_many(pages):
     """Also if others differ in fields that are not shown."""
-    of_things = differences(pages, 12) | {"fields": [VIEWS, {**VIEWS, "name": "price", "pages": 1}]}
-    [found] = findings(changed(EMPTY, item_differences=of_things))
-    assert (found.name, found.setting) == ("items", "")
+    in_two = [VIEWS, {**VIEWS, "name": "price", "pages": 1}]
+    in_many = [{**VIEWS, "name": name, "pages": 4} for name in ("views", "price", "name")]
+    for fields in (in_two, in_many):
+        of_things = differences(pages, 12) | {"fields": fields}
+        [found] = findings(changed(EMPTY, item_differences=of_things))
+        assert (found.name, found.setting) == ("items", "")
 
 
 @each("skips_urls", [False, True])
