@@ -51,10 +51,14 @@ def test_texts_that_could_not_be_decoded_are_duplicates_if_they_are_equal():
             assert texts.add(str(share), undecoded).kind is kind
 
 
-def test_tables_of_figures_are_duplicates_if_they_are_equal():
+@pytest.mark.parametrize("digits", ["0123456789", "٠١٢٣٤٥٦٧٨٩"])
+def test_tables_of_figures_are_duplicates_if_they_are_equal(digits):
     """All of them have the same few numbers, in another order."""
     rows = [f"{number * 7 % 60:02} {number * 11 % 60:02}" for number in range(90)]
-    table, other = "\n".join(rows), "\n".join(rows[::-1])
+    table, other = (
+        "\n".join(some).translate(str.maketrans("0123456789", digits))
+        for some in (rows, rows[::-1])
+    )
     words = "a train to the north leaves when the bridge is open " * 20
     with Deduplicator() as seen:
         assert [str(seen.add(key, text)) for key, text in [("a", table), ("b", other)]] == [

@@ -1,6 +1,7 @@
 """The interface of a near-duplicate method."""
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -19,8 +20,15 @@ from dedup.words import Documents
 
 _Form = Callable[..., Any]
 _DIGITS = b"0123456789"
+_OTHER_DIGITS = re.compile(r"[^\D0-9]")  # as those of Arabic and Hindi
 # Python refuses a class that lacks such a form. mypy does not know that it may have the other one.
 _required: Callable[[_Form], Any] = abstractmethod
+
+
+def _count_digits(text: str) -> int:
+    data = text.encode()
+    count = len(data) - len(data.translate(None, _DIGITS))
+    return count if text.isascii() else count + len(_OTHER_DIGITS.findall(text))
 
 
 def _sketches_by(sketch: _Form) -> _Form:
@@ -232,9 +240,8 @@ class Method(ABC):
         text = document.text
         if sketch is None or text.count("\ufffd") > len(text) / 100:
             return None
-        data = text.encode()
-        figures = len(data) - len(data.translate(None, _DIGITS))
-        return None if figures > (len(text) - text.count(" ")) / 3 else self.to_bytes(sketch)
+        is_table = _count_digits(text) > (len(text) - text.count(" ")) / 3
+        return None if is_table else self.to_bytes(sketch)
 
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
