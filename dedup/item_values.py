@@ -293,7 +293,7 @@ class PageOfItem:
         others -= {one for one in pieces if one in self._squeezed}
         told: list[str] = []
         is_before_main = False
-        for part in filter(str.strip, parts):
+        for part in parts:
             if not others.isdisjoint(_words(part)):
                 told.append(part)
                 is_before_main = is_html
@@ -315,7 +315,7 @@ class PageOfItem:
 
     @cached_property
     def _squeezed(self) -> str:
-        return "".join("".join([self.main_text or "", "\n", *self._menus]).casefold().split())
+        return "".join("".join([self.main_text or "", *self._menus]).casefold().split())
 
 
 _WORD = re.compile(r"\w+")

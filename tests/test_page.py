@@ -9,6 +9,7 @@ from dedup.extraction import Extraction, resiliparse, trafilatura
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
+from dedup.text import Document
 
 TEXT = (
     "Goats can open a latch, so the gate at Ransome's Piece has two, and a chain. Forty animals "
@@ -36,6 +37,13 @@ def test_a_document_is_read_with_its_title_and_language(reader):
     without = read.record._replace(evidence=None)
     assert replace(read, record=without) == page_of(TEXT, "Goats", "en")
     assert Evidence.from_bytes(read.record.evidence).coverage == 1
+
+
+@each("text", [TEXT, "กรุงเทพมหานคร เป็นเมืองหลวง"])
+def test_a_record_has_the_words_of_its_document(reader, text):
+    count = Document.from_main_text(text).word_count
+    read = [reader.read_field(text), *reader.read_texts([text])]
+    assert [page.record.tokens for page in read] == [count] * 2
 
 
 def test_a_method_that_simplifies_chinese_has_the_title_simplified_too():
