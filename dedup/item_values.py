@@ -26,6 +26,7 @@ LONG_TEXT = 300
 ALL_FIELDS = "*"
 """Among the names of ignored fields: no field says anything."""
 _DEEPEST, _MOST_VISITS = 20, 100_000
+_MOST_SEARCHED = 1 << 30  # characters: in about a second
 _SINGLE = str, bytes, bytearray, Number, date, time_of_day, timedelta, UUID, PurePath, Enum
 
 
@@ -290,7 +291,8 @@ class PageOfItem:
             others -= _words(" ".join(self._menus)) | glued
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
-        others -= {one for one in pieces if one in self._squeezed}
+        if len(pieces) * len(self._squeezed) < _MOST_SEARCHED:  # else all of them count
+            others -= {one for one in pieces if one in self._squeezed}
         told: list[str] = []
         is_before_main = False
         for part in parts:

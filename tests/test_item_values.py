@@ -406,6 +406,13 @@ class TestTexts:
         assert beside(f"{main_text}五点开门。 十点关门。", html, main_text) == []
         assert beside(f"{main_text} 昨天下雨", html, main_text) == ["昨天下雨"]
 
+    def test_so_many_pieces_that_a_search_takes_long_count(self):
+        for count, is_searched in ((1_000, True), (20_000, False)):
+            main_text = "".join(chr(0x4E00 + n % 20_000) for n in range(20 * count))
+            pieces = [main_text[n : n + 4] for n in range(0, 4 * count, 4)]
+            text = f"{main_text} {' '.join(pieces)}"
+            assert bool(beside(text, main_text=main_text)) != is_searched
+
     @each(
         "menu",
         [
