@@ -102,7 +102,8 @@ def find_candidates(
     strata: list[list[Pair]] = [[] for _ in thresholds]
     order = order_to_compare(method, documents)
     for number in order:
-        if (sketch := sketches[number]) is not None:
+        sketch = sketches[number]
+        if method.sketch_bytes(documents[number], sketch) is not None:
             for match in index.query_all(sketch):
                 if match.distance <= thresholds[-1]:
                     pair = min(match.page, number), max(match.page, number)

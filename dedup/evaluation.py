@@ -150,7 +150,7 @@ def evaluate(
             copies.update((number, other) for other in equal[text])
             equal[text].append(number)
         sketch = method.sketch(documents[number])
-        if sketch is not None:
+        if method.sketch_bytes(documents[number], sketch) is not None:
             copies.update((number, match.page) for match in index.query_all(sketch))
             index.add(sketch, number)
         seconds += process_time() - before

@@ -159,7 +159,7 @@ def test_a_sweep_leaves_out_what_is_out_of_range():
 @pytest.mark.parametrize("demands", [None, NORMAL])
 @pytest.mark.parametrize("is_part_first", [True, False])
 def test_a_part_is_the_copy_of_what_contains_it_wherever_it_stands(is_part_first, demands):
-    words = [f"word{number}" for number in range(600)]
+    words = [f"longer{number}" for number in range(600)]
     part, whole = " ".join(words[:120]), " ".join(words)
     shown = {
         part: Evidence(1, b"p" * 16, 1000, b"name"), whole: Evidence(1, b"w" * 16, 5000, b"name"),
@@ -188,6 +188,12 @@ def test_names_that_the_pages_of_a_host_share_say_nothing(site, demands):
     collection = of_texts(keys, texts, {}, evidence)
     figures = evaluate(collection, Verified(max_distance=0.5), demands=demands)[0]
     assert figures["pairs_found"] == (0 if demands and "example" in site else 45)
+
+
+def test_tables_of_figures_are_no_near_duplicates_as_in_a_crawl():
+    rows = [f"{number * 7 % 60:02} {number * 11 % 60:02}" for number in range(90)]
+    collection = of_texts(["a", "b"], [" ".join(rows), " ".join(rows[::-1])], {}, {})
+    assert evaluate(collection, METHODS["simhash"]())[0]["pairs_found"] == 0
 
 
 def test_equal_texts_are_found_though_the_method_has_no_sketch_of_them():

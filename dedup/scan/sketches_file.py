@@ -15,7 +15,7 @@ from dedup.records import RecordError
 from dedup.scan.read_record import ReadRecord
 from dedup.stores.identity import differences
 
-_VERSION = 1
+_VERSION = 2
 _RECORDS_AT_ONCE = 256
 
 

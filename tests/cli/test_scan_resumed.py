@@ -187,7 +187,7 @@ def test_a_file_without_sketches_is_left_alone(tmp_path, capsys):
     for name, message in [
         ("text", "text is not a file of sketches; name another file"),
         ("bytes", "bytes is not a file of sketches; name another file"),
-        ("other", "other has sketches of version 9, not 1; name another file"),
+        ("other", "other has sketches of version 9, not 2; name another file"),
         ("folder", "folder cannot be used (Is a directory)"),
         ("no/sketches", "must be in a folder that exists"),
         ("a.jsonl", "a.jsonl is not a file of sketches; name another file"),
