@@ -19,6 +19,7 @@ SITE = {
     "/a": page(article(1)),
     "/other": page(article(2)),
     "/short": page("A few words only."),
+    "/thai": page("ปลา ไก่ หมู ข้าว น้ำ ชา ไข่ เป็นเมืองหลวงของประเทศไทย " * 9),
 }
 
 
@@ -37,12 +38,14 @@ def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     site, ledger, feed = crawled
     new = tmp_path / "new.sqlite"
     asked = "ledger", ledger, "-o", new, "--method", "verified", "--texts", feed
-    assert shown(capsys, *asked) == f"{new}: 3 pages\n"
+    assert shown(capsys, *asked) == f"{new}: 4 pages\n"
     with LedgerReader(new) as reader:
         assert reader.method.max_distance == 0.4  # not that of simhash
+    words = "SELECT url, tokens FROM pages ORDER BY url"
+    assert query(new, words) == query(ledger, words)
     result = site.crawl(DEDUP_INDEX=new, DEDUP_METHOD="verified")
     assert result.stored == []
-    assert (result.stats["dedup/unchanged"], result.stats["dedup/near_duplicates"]) == (3, 1)
+    assert (result.stats["dedup/unchanged"], result.stats["dedup/near_duplicates"]) == (4, 1)
     assert site.crawl().stored == []  # the old one is as it was
 
 
@@ -55,7 +58,7 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
     write_lines(feed, items)
     asked = "ledger", ledger, "-o", new, "--method", "verified", "--texts", feed
     fields = "--key-field", "link", "--text-field", "body"
-    assert shown(capsys, *asked, *fields) == f"{new}: 3 pages\n"
+    assert shown(capsys, *asked, *fields) == f"{new}: 4 pages\n"
 
 
 def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys):
