@@ -338,7 +338,7 @@ _HASHES: dict[int, Callable[[bytes], Any]] = {
 # With the headers and footers that are not those of an article.
 _MENUS = (
     "//nav | //*[@role='navigation'] | //*[self::header or self::footer or @role='banner' "
-    "or @role='contentinfo'][not(ancestor::main or ancestor::article)]"
+    "or @role='contentinfo'][not(ancestor::main or ancestor::article or .//h1)]"
 )
 
 

@@ -433,6 +433,11 @@ class TestTexts:
             html = f"<{within}>{menu.format('Coffee')}</{within}>"
             assert beside(text, html) == ([] if is_menu_anywhere else ["Coffee"])
 
+    def test_a_header_with_the_headline_is_no_menu(self):
+        html = "<header><div><h1>Lamp</h1></div> blue</header>"
+        assert beside(f"{MAIN} blue", html) == ["blue"]
+        assert beside(f"{MAIN} blue", html.replace("h1", "h2")) == []
+
     @each("tag", ["script", "style", "noscript", "template"])
     def test_what_a_menu_does_not_show_counts(self, tag):
         assert beside(f"{MAIN} 9", f"<header><{tag}>9</{tag}><!-- 9 --></header>") == ["9"]

@@ -29,11 +29,11 @@ Array = np.ndarray[Any, Any]
 _MARKS = [chr(0xFDD0 + number) for number in range(6)]
 _FIRST_OCTETS, _LAST_OCTET = _MARKS[0].encode()[:2], _MARKS[0].encode()[2]
 _LINK, _LINK_END, _CHROME, _CHROME_END, _HEADLINE, _HEADLINE_END = range(6)
-# Of a headline: chrome, links without a word, as to its own place, and all other marks.
+# Of a headline: chrome, the signs of links to its own place, and all other marks.
 # In time by its length, also where somebody has written marks.
 _NO_NAME = re.compile(
     rf"{_MARKS[_CHROME]}.*?(?:{_MARKS[_CHROME_END]}|\Z)"
-    rf"|{_MARKS[_LINK]}[^\w{''.join(_MARKS)}]*{_MARKS[_LINK_END]}"
+    rf"|{_MARKS[_LINK]}[\s#\xb6\xa7\U0001f517]*{_MARKS[_LINK_END]}"
     f"|[{''.join(_MARKS)}]",
     re.DOTALL,
 )

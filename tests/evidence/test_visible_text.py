@@ -148,6 +148,7 @@ def test_the_headline_is_the_first_one_of_the_page_itself():
         assert headline(before + after) == own
     in_link = headline("<h1>The <a href='/b'>bridge</a> <button>Copy</button></h1>")
     assert in_link == own != headline("<h1>The <a href='/b'>ferry</a></h1>")
+    assert headline("<h1>The bridge <a href='/b'>+=</a></h1>") != own
 
 
 def test_names_are_equal_whatever_their_case_and_blanks():
