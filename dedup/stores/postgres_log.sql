@@ -234,36 +234,24 @@ END
 $$;
 
 CREATE FUNCTION dedup.expire(
-    _namespace text, _signature bytea, _numbers bigint[], _names bytea[],
-    OUT _left double precision      -- NULL if none is open
-) LANGUAGE plpgsql AS $$
+    _namespace text, _signature bytea, _numbers bigint[], _names bytea[]
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
     _last bigint;
     _now double precision;
-    _number bigint;
-    _name bytea;
-    _end double precision;
     _dead bigint[];
     _dead_names bytea[];
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
-    FOR _number, _name IN SELECT * FROM unnest(_numbers, _names) LOOP
-        SELECT lease INTO _end FROM dedup.members
-        WHERE log = _log AND owner = substring(_name FROM 5);
-        IF _end > _now THEN
-            IF EXISTS (
-                SELECT FROM dedup.claims WHERE log = _log AND number = _number
-                    AND substring(claim FOR 4) || substring(claim FROM 9) = _name
-            ) THEN
-                _left := least(_left, _end - _now);
-            END IF;
-        ELSE
-            _dead := array_append(_dead, _number);
-            _dead_names := array_append(_dead_names, _name);
-        END IF;
-    END LOOP;
+    SELECT array_agg(number ORDER BY number), array_agg(name ORDER BY number)
+    INTO _dead, _dead_names
+    FROM unnest(_numbers, _names) AS given (number, name)
+    WHERE NOT EXISTS (
+        SELECT FROM dedup.members
+        WHERE log = _log AND owner = substring(name FROM 5) AND lease > _now
+    );
     SELECT _ends._last INTO _last
     FROM dedup.end_claims(_log, _last, _now, 'R', _dead, _dead_names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
