@@ -197,8 +197,8 @@ class PageOfItem:
 
         Not counted are: the URLs of the page and their usual hashes, the host in others of its own
         host, and in its title the version that they name; times within three minutes of its fetch
-        or of the start; the main text, but that there is one, and for what stands nowhere on the
-        page. Raises UnreadableItemError.
+        or of the start; the main text, but that there is one and what its value has besides it.
+        Raises UnreadableItemError.
         """
         contents: dict[bytes, tuple[str, str]] = {}
         wholes = set()
@@ -279,11 +279,12 @@ class PageOfItem:
         menu of the page has. Of HTML, attributes and scripts are parts, too, each with the next
         word of the main text: which of several is chosen may be all that it says.
         """
+        if text[0] in "[{":  # JSON
+            return text
         is_html = "</" in text
         parts = _parts_of(text) if is_html else text.split()
         words = _words(" ".join(parts))
-        is_json = text[0] in "[{"
-        if is_json or 2 * len(words & self._main_words) < len(self._main_words):
+        if 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
         if others:
