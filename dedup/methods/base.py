@@ -15,7 +15,7 @@ from dedup.arrays import Array, Packed, lengths_of
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_fields
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.text import Document
+from dedup.text import Document, to_utf8
 from dedup.words import Documents
 
 _Form = Callable[..., Any]
@@ -26,7 +26,7 @@ _required: Callable[[_Form], Any] = abstractmethod
 
 
 def _count_digits(text: str) -> int:
-    data = text.encode()
+    data = to_utf8(text)
     count = len(data) - len(data.translate(None, _DIGITS))
     return count if text.isascii() else count + len(_OTHER_DIGITS.findall(text))
 
