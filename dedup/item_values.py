@@ -17,6 +17,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import regex
+
 from dedup.evidence import Evidence, digest_of_title, split_title
 from dedup.limits import shorten, split_url
 from dedup.record import MARK, MOST_VALUES, SIZE_OF_VALUE, values_in
@@ -321,7 +323,8 @@ class PageOfItem:
         return "".join("".join([self.main_text or "", *self._menus]).casefold().split())
 
 
-_WORD = re.compile(r"\w+")
+# In re, the vowel signs of Hindi and the like would end a word.
+_WORD = regex.compile(r"\w+")
 _VERSION = re.compile(r"v\d+(?:\.\w+)+", re.IGNORECASE)
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(

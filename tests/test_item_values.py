@@ -372,6 +372,10 @@ class TestTexts:
         assert of_text(other, html) == [("text", " ".join(other.split()))]
         assert of_text(other, html, "") == of_text(other, html, None) == of_text(other, html)
 
+    def test_a_word_of_hindi_is_more_than_its_consonants(self):
+        main_text = "मूल्य सूची में लाल और नीला रंग है " * 10
+        assert beside(f"{main_text} मल मील", main_text=main_text) == ["मल मील"]
+
     def test_of_texts_with_less_than_half_of_the_words_all_counts(self):
         words = sorted(set(MAIN.lower().split()))
         few = " ".join(words[: len(words) * 4 // 9]) + " x" * LONG_TEXT
