@@ -1,18 +1,26 @@
-"""A log in the memory of the tests, whose clock, network and history can be ruled."""
+"""A log in the memory of the tests, whose clock, network and history can be ruled.
 
+And processes that share it.
+"""
+
+import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from copy import deepcopy
 
+from ledgers import page
 from log_servers import LogServer
 
+from dedup.detector import Detector
+from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, Released
-from dedup.stores import StoreDownError
+from dedup.stores import HistoryChangedError, StoreDownError
 from dedup.stores.base import Crawl
 from dedup.stores.entries import Entry, from_bytes, to_bytes
 from dedup.stores.ledger_file import LedgerError
 from dedup.stores.log import LEASE, MOST_ENTRIES, Answer, Found, Joined, Log
+from dedup.stores.shared import SharedStore
 
 
 class Server:
@@ -66,6 +74,18 @@ class Server:
         *_, run = self.open.pop(number)
         self.append(owner, serial, run, event)
         return True
+
+    def committed(self):
+        """The keys of the pages that count."""
+        claimed, stored = {}, {}
+        for entry in map(self.entry, range(1, len(self.log) + 1)):
+            if isinstance(entry.event, Claimed):
+                claimed[entry.position] = entry.event.record.key
+            elif isinstance(entry.event, Committed):
+                stored[entry.event.number] = claimed[entry.event.number]
+                for number in entry.event.replaces:
+                    stored.pop(number, None)
+        return sorted(stored.values())
 
     def alive(self):
         return [owner for owner, end in self.leases.items() if end > self.now]
@@ -237,3 +257,63 @@ async def publish(detector, store):
     """Have a process of a fleet send its news, as a crawl does."""
     with store.publishing() as news:
         await detector.follower.exchange(news)
+
+
+class Process:
+    """A process of a fleet, whose messages wait while its gate is closed."""
+
+    def __init__(self, server, job=None):
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.travels, self.last_travel = 0, None
+        self.counts = []
+        self.store = SharedStore(MemoryLog(server, self._travel), {}, job=job)
+        self.detector = Detector(SimHash(3), store=self.store, count=self.counts.append)
+
+    async def _travel(self):
+        self.travels += 1
+        if self.travels == self.last_travel:
+            self.gate.clear()
+        await self.gate.wait()
+
+    async def read_anew(self):
+        """Notice that the history has changed, and begin to read it: the gate is closed then."""
+        self.last_travel = self.travels + 3  # an exchange goes there and back
+        reading = asyncio.create_task(self.detector.follower.exchange())
+        await until_it_waits(reading)
+        return reading
+
+    async def reserve(self, content, key, item=b"", own=()):
+        return await self.detector.reserve(page(content, key)._replace(item=item), own=own)
+
+    async def keep(self, content, key):
+        """Have a page stored, for all."""
+        reservation = await self.reserve(content, key)
+        self.detector.follower.commit(reservation.claim)
+        await self.publish()
+        return reservation
+
+    async def publish(self):
+        await publish(self.detector, self.store)
+
+    async def follow(self):
+        with suppress(HistoryChangedError):
+            await self.detector.follower.exchange()
+
+
+async def until_it_waits(task):
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not task.done()
+
+
+async def begun(server, job=None):
+    process = Process(server, job)
+    await process.store.open()
+    await process.detector.follower.load()
+    await process.store.join("test")
+    return process
+
+
+async def stored_by_another(server, content, key):
+    await (await begun(server)).keep(content, key)

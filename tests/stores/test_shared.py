@@ -1,84 +1,19 @@
 """Processes over one log: their claims, a history that changes, outages, and what is earlier."""
 
 import asyncio
-from contextlib import suppress
 
 import memory_log
 import pytest
 from ledgers import page
-from memory_log import MemoryLog, Server, publish
-from test_log import counting
+from memory_log import Server, begun, stored_by_another, until_it_waits
 
-from dedup.detector import Detector
 from dedup.earlier import Earlier
 from dedup.evidence import Objection
-from dedup.methods import SimHash
 from dedup.report.kept_pages import KeptPages
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, StoreDownError
-from dedup.stores.shared import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
-
-
-class Process:
-    """A process of a fleet, whose messages wait while its gate is closed."""
-
-    def __init__(self, server, job=None):
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.travels, self.last_travel = 0, None
-        self.counts = []
-        self.store = SharedStore(MemoryLog(server, self._travel), {}, job=job)
-        self.detector = Detector(SimHash(3), store=self.store, count=self.counts.append)
-
-    async def _travel(self):
-        self.travels += 1
-        if self.travels == self.last_travel:
-            self.gate.clear()
-        await self.gate.wait()
-
-    async def read_anew(self):
-        """Notice that the history has changed, and begin to read it: the gate is closed then."""
-        self.last_travel = self.travels + 3  # an exchange goes there and back
-        reading = asyncio.create_task(self.detector.follower.exchange())
-        await until_it_waits(reading)
-        return reading
-
-    async def reserve(self, content, key, item=b"", own=()):
-        return await self.detector.reserve(page(content, key)._replace(item=item), own=own)
-
-    async def keep(self, content, key):
-        """Have a page stored, for all."""
-        reservation = await self.reserve(content, key)
-        self.detector.follower.commit(reservation.claim)
-        await self.publish()
-        return reservation
-
-    async def publish(self):
-        await publish(self.detector, self.store)
-
-    async def follow(self):
-        with suppress(HistoryChangedError):
-            await self.detector.follower.exchange()
-
-
-async def until_it_waits(task):
-    for _ in range(50):
-        await asyncio.sleep(0)
-    assert not task.done()
-
-
-async def begun(server, job=None):
-    process = Process(server, job)
-    await process.store.open()
-    await process.detector.follower.load()
-    await process.store.join("test")
-    return process
-
-
-async def stored_by_another(server, content, key):
-    await (await begun(server)).keep(content, key)
 
 
 async def crawled(server, *pages):
@@ -92,12 +27,6 @@ async def crawled(server, *pages):
 @pytest.fixture
 def server():
     return Server()
-
-
-def committed(server):
-    """The keys of the pages that count."""
-    stored, _ = counting(server.entries(0))
-    return sorted(page.key for page, _ in stored.values())
 
 
 # Claims.
@@ -233,7 +162,7 @@ async def test_a_claim_that_is_made_again_ends_no_page_of_another_history(server
     one.detector.follower.commit(changed.claim)
     await one.publish()
     await one.publish()
-    assert committed(server) == ["a", "b"]
+    assert server.committed() == ["a", "b"]
     assert (await one.reserve(FAR + 1, "c")).verdict.original == "b"
 
 
