@@ -1,9 +1,8 @@
 """Fleets of real processes that are killed and stopped, and what they have stored.
 
-Pages of many families, near each other, come to the processes at about the same time; some come to
-a later fleet again, with the same content or another one. What they stored, each in a file of its
-own, is judged afterwards: whether two near pages were stored, whether a page was called a duplicate
-of what is not stored, and whether anybody waited too long.
+Pages of many families, near each other, come to the processes at about the same time. What they
+stored, each in a file of its own, is judged afterwards: whether two near pages were stored, whether
+a page was called a duplicate of what is not stored, and whether anybody waited too long.
 """
 
 import asyncio
@@ -33,7 +32,6 @@ from redis_server import RedisLogServer
 from sqlite_server import SqliteServer
 
 from dedup.record import Claimed, Committed
-from dedup.rule import Kind
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _NEAR = 3
@@ -54,8 +52,8 @@ def start_forking() -> None:
 
 
 COUNTED = (
-    "rounds", "pages", "stored", "duplicates", "unchanged", "changed", "kills", "stops", "crashes",
-    "shrinks", "claims lost", "waits over",
+    "rounds", "pages", "stored", "duplicates", "kills", "stops", "crashes", "shrinks",
+    "claims lost", "waits over",
 )  # fmt: skip
 
 
@@ -94,7 +92,6 @@ class StoredPage(NamedTuple):
     at: float
     reason: str
     gap: float
-    kind: str
     published: float
 
     def is_late(self, lease: float) -> bool:
@@ -103,11 +100,8 @@ class StoredPage(NamedTuple):
 
 
 def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
-    """Return the pages of each process: members of families, some at once, some later.
-
-    The processes of the second fleet follow on those of the first one.
-    """
-    pages: list[list[Page]] = [[] for _ in range(2 * plan.processes)]
+    """Return the pages of each process: members of families, some at once, some later."""
+    pages: list[list[Page]] = [[] for _ in range(plan.processes)]
     for family in range(plan.families):
         base, begun = chooser.getrandbits(64), chooser.random() * plan.seconds
         shape = chooser.choice(["star", "star", "equal", "chain"])
@@ -122,14 +116,9 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
             is_at_once = member < 2 or chooser.random() < 0.6
             at = begun + chooser.random() * 0.3 if is_at_once else chooser.random() * plan.seconds
             process = chooser.randrange(plan.processes)
-            page = Page(f"http://{process}/{family}/{member}", family, content, at,
-                        chooser.expovariate(1 / 0.2), chooser.random() < 0.05)  # fmt: skip
-            pages[process].append(page)
-            if chooser.random() < plan.revisits:
-                again = page._replace(at=chooser.random() * plan.seconds)
-                if chooser.random() < 0.5:
-                    again = again._replace(content=chooser.getrandbits(64))
-                pages[plan.processes + process].append(again)
+            key, fails = f"http://{process}/{family}/{member}", chooser.random() < 0.05
+            seconds = chooser.expovariate(1 / 0.2)
+            pages[process].append(Page(key, family, content, at, seconds, fails))
     return pages
 
 
@@ -138,7 +127,6 @@ PLANS = {
     "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003)),
     "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT),
     "and a server that is killed": Plan(kills=8, stops=2.5, crashes=0.3, weather=_LIGHT),
-    "and pages that come again": Plan(kills=8, stops=2.5, revisits=0.5, weather=_LIGHT),
     "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3, weather=_LIGHT),
 }
 """What the long form plays, by turns."""
@@ -178,12 +166,8 @@ class _Round:
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
         start_forking()
-        number = self._plan.processes
         try:
-            self._crawl(range(number))
-            if self._plan.revisits:
-                time.sleep(1.2 * self._plan.lease)  # else it would be of the same run
-                self._crawl(range(number, 2 * number))
+            self._crawl()
         finally:
             for process in self._running.values():
                 process.kill()
@@ -194,12 +178,11 @@ class _Round:
             _Judge(self._plan, self._result, files, keys, self._killed, self._restores).judge()
         return self._result
 
-    def _crawl(self, fleet: range) -> None:
-        """Have the processes of a *fleet* crawl, disturbed as planned, until all are done."""
+    def _crawl(self) -> None:
+        """Have the processes crawl, disturbed as planned, until all are done."""
         plan, self._begun = self._plan, time.time() + 0.3
-        for number in fleet:
+        for number in range(plan.processes):
             self._start(number)
-        self._agenda = sorted(one for one in self._agenda if one[2] != self._disturb)
         for disturb, rate in {
             self._kill: plan.kills,
             self._stop: plan.stops,
@@ -237,7 +220,7 @@ class _Round:
         }
 
     def _start(self, number: int) -> None:
-        keeps = number % self._plan.processes < self._plan.keeping
+        keeps = number < self._plan.keeping
         order = Order(self._name(number), self._starts[number], self._url, self._file(number),
                       self._pages[number], self._begun, self._seed, keeps, self._plan)  # fmt: skip
         process = _CONTEXT.Process(target=crawling_process.run, args=[order], daemon=True)
@@ -379,7 +362,6 @@ class _Judge:
                 else:
                     self._result.violate("near pages both stored", earlier, later)
         for stored in self._stored:
-            self._result.counts["changed"] += stored.kind == Kind.CHANGED
             is_of_the_dead = (stored.process, stored.start) in self._killed
             is_forgotten = stored.published == inf and not self._restores
             if is_forgotten and stored.reason != "unresolved" and not is_of_the_dead:
@@ -395,12 +377,6 @@ class _Judge:
     def _excuse(self, earlier: StoredPage, later: StoredPage) -> str | None:
         """Return why two near pages could both be stored; ``None`` if they must not have been."""
         plan = self._plan
-        # It does not count since its page changed.
-        if any(
-            one.page.content != earlier.page.content and one.at < later.at
-            for one in self._by_key[earlier.page.key]
-        ):
-            return "replaced"
         if "unresolved" in (earlier.reason, later.reason):
             return "unresolved"
         if earlier.published == inf and (earlier.process, earlier.start) in self._killed:
@@ -425,7 +401,6 @@ class _Judge:
             if kind == "duplicate":
                 result.counts["duplicates"] += 1
                 done.add(key)
-                result.counts["unchanged"] += more[1] == Kind.UNCHANGED
                 originals = self._by_key.get(self._key(more[0]), [])
                 if self._restores:  # numbers may name other pages for a moment
                     originals = self._by_family.get(pages[key].family, [])
@@ -479,10 +454,10 @@ def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[
             told[0] for _, its_start, its_kind, its_key, *told in notes[:place]
             if (its_start, its_kind, its_key) == (start, "lost", key)
         )  # fmt: skip
-        reason, gap, kind = more
+        reason, gap = more
         gap = max([gap, *gaps])
         published = next(acknowledged, inf)
-        found.append(StoredPage(pages[key], name, start, at, reason, gap, kind, published))
+        found.append(StoredPage(pages[key], name, start, at, reason, gap, published))
     return found
 
 

@@ -67,10 +67,9 @@ class Plan:
     """A round: how many processes crawl how many families for how many seconds.
 
     *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
-    are in a second. *revisits*: the share of pages that come to a second fleet, every other one
-    changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
-    as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
-    messages. *fault* is the name of a planted one.
+    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many
+    processes as *keeping* says store what they cannot check, the others wait. *weather* is what
+    happens to messages. *fault* is the name of a planted one.
     """
 
     processes: int = 8
@@ -82,7 +81,6 @@ class Plan:
     stops: float = 0.0
     crashes: float = 0.0
     shrinks: float = 0.0
-    revisits: float = 0.0
     keeping: int = 1
     weather: Weather = field(default_factory=Weather)
     fault: str | None = None
@@ -318,7 +316,7 @@ class Process:
         async with self._at_once:
             verdict, claim = await self._judge(page)
             if verdict.kind in _REPETITIONS:
-                self._notes.write("duplicate", page.key, verdict.original, verdict.kind)
+                self._notes.write("duplicate", page.key, verdict.original)
                 return
             await asyncio.sleep(page.seconds)
             if page.fails:
@@ -326,8 +324,7 @@ class Process:
                 if claim:
                     self._detector.follower.release(claim)
                 return
-            told = verdict.reason or "", self._log.since_renewal, verdict.kind
-            self._notes.write("stored", page.key, *told)
+            self._notes.write("stored", page.key, verdict.reason or "", self._log.since_renewal)
             if claim:
                 self._detector.follower.commit(claim)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from dedup.detector import Detector
-from dedup.earlier import EarlierPages
 from dedup.record import Lost
 from dedup.rule import Kind, Verdict
 from dedup.stores.shared import SharedStore
@@ -49,14 +48,5 @@ def expire_the_living() -> None:
     SharedStore.expire = expire
 
 
-def take_all_for_unchanged() -> None:
-    """Call a page unchanged whatever was stored under its key."""
-
-    def stored(self, record):
-        return next(self._counting(self._pages), None)
-
-    EarlierPages.unchanged = stored
-
-
-_ALL = (take_all_for_unchanged, look_once, drop_for_open_claims, ignore_losses, expire_the_living)
+_ALL = (look_once, drop_for_open_claims, ignore_losses, expire_the_living)
 FAULTS: dict[str, Callable[[], None]] = {fault.__name__: fault for fault in _ALL}

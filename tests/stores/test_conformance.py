@@ -14,7 +14,6 @@ pytestmark = pytest.mark.slow
 FOUND = {
     "look_once": (Plan(), "near pages both stored"),
     "drop_for_open_claims": (Plan(kills=5), "duplicates of what is not stored"),
-    "take_all_for_unchanged": (Plan(revisits=0.5), "duplicates of what is not near"),
     "expire_the_living": (Plan(kills=1), "claims lost within the lease"),
     "ignore_losses": (Plan(stops=3), "stored and never published"),
 }
@@ -49,13 +48,6 @@ def test_nothing_near_is_stored_twice_and_nothing_is_lost_whoever_dies(server, t
         if result.counts["kills"]:
             return
     raise AssertionError("nobody was killed")
-
-
-def test_a_later_fleet_stores_again_what_has_changed_and_nothing_else(server, tmp_path):
-    result = played(server, tmp_path / "round", "and pages that come again")
-    assert result.violations == {}, "\n".join(result.examples)
-    assert result.counts["unchanged"] > 0
-    assert result.counts["changed"] > 0
 
 
 def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
