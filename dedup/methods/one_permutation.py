@@ -11,6 +11,8 @@ _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 # So many sets are densified together. Few are faster one by one.
 _SETS_AT_ONCE = 256
+# What so many take fits into the processor's cache.
+_SETS_IN_CACHE = 16
 _BITS = 64  # of a number, one for each set
 _FEW_SETS = 8
 # A text has few words if not even one of so many bins is filled. Of two filled ones of 1,024, 98 %
@@ -44,44 +46,52 @@ def bin_minimums(hashes: Array, counts: Array, bins: int) -> Array:
 
 
 def _fill(least: Array, hashes: Array, counts: Array) -> None:
-    bins = least.shape[1]
-    flat = least.reshape(-1)
-    firsts = np.repeat(np.arange(len(counts)) * bins, counts)
+    count, bins = least.shape
+    sets = np.repeat(np.arange(count), counts)
     # A product instead of a remainder.
-    places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
-    np.minimum.at(flat, firsts + places.astype(np.intp), hashes.astype(np.uint32) >> np.uint32(1))
+    places = (((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)).astype(np.intp)
+    values = hashes.astype(np.uint32) >> np.uint32(1)
+    np.minimum.at(least.reshape(-1), sets * bins + places, values)
     filled = least != _NOTHING
-    _ask_of_few_words(least, filled)
-    empty, probes = least == _NOTHING, 0
-    if len(counts) >= _FEW_SETS:
-        empty, probes = _ask_together(least, filled, empty)
-    _ask_one_by_one(least, filled, empty, probes)
+    asking, probes = _ask_of_few_words(least, filled), 0
+    if count >= _FEW_SETS:
+        has = np.zeros((bins, -(-count // _BITS) * _BITS), np.bool_)
+        has[places, sets] = True
+        probes = _ask_together(least, has, asking)
+    _ask_one_by_one(least, filled, probes)
 
 
-def _ask_of_few_words(least: Array, filled: Array) -> None:
-    """Fill most bins of texts with few words: to make all probes takes the longer, the fewer."""
-    counts, bins = filled.sum(axis=1), least.shape[1]
-    for row in np.flatnonzero(counts * _BINS_PER_FILLED <= bins):
+def _ask_of_few_words(least: Array, filled: Array) -> Array:
+    """Fill most bins of texts with few words: to make all probes takes the longer, the fewer.
+
+    Return which texts have more.
+    """
+    counts, bins = np.count_nonzero(filled, axis=1), least.shape[1]
+    are_few = counts * _BINS_PER_FILLED <= bins
+    for row in np.flatnonzero(are_few):
         values = least[row]
         if counts[row] == 1:
             values[:] = values.min()
         else:
             first = _probes_that_ask(bins)[filled[row]].min(axis=0)
             values[:] = values.take(first % np.uint32(bins))
+    return ~are_few
 
 
-def _ask_together(least: Array, filled: Array, empty: Array) -> tuple[Array, int]:
-    """Fill most *empty* bins of several sets; return which bins are still empty, as booleans.
+def _ask_together(least: Array, has: Array, asking: Array) -> int:
+    """Fill most empty bins of the sets that are *asking*; return how many probes were made.
 
-    The number of probes that were made is returned, too. A bin has a bit for each set, in a few
-    numbers, so that a probe is one look-up for all sets. The probe that found a donor is recorded
-    in binary, with such bits for each binary digit.
+    *has*: which bins are filled, as booleans of shape (bins, sets), with room for whole numbers of
+    bits. A bin has a bit for each set, so that a probe is one look-up for all sets. The probe that
+    found a donor is recorded in binary, with such bits for each binary digit.
     """
-    count, bins = filled.shape
-    bits, asking = _as_bits(filled), _as_bits(empty)
-    pending = asking.copy()
-    # The last digit is that of the bins which keep what they have: they ask themselves.
+    count, bins = least.shape
+    bits = _as_bits(has)
+    asking = np.pad(asking, (0, has.shape[1] - count))
+    pending = ~bits & _as_bits(asking[None])
     digits = np.zeros((_PROBES_TOGETHER_BITS + 1, *bits.shape), np.uint64)
+    # The last digit is that of the bins which keep what they have: they ask themselves.
+    digits[-1] = ~pending
     found = np.empty_like(bits)
     probes = 0
     for donors in _first_probes(bins):
@@ -94,38 +104,44 @@ def _ask_together(least: Array, filled: Array, empty: Array) -> tuple[Array, int
         probes += 1
         if probes % _PROBES_BETWEEN_COUNTS == 0 and np.bitwise_count(pending).sum() <= count:
             break
-    digits[-1] = ~asking | pending
-    asked = np.zeros((bins, count), np.uint8).T  # in memory as what is added to it
+    digits[-1] |= pending
+    asked = np.zeros((bins, count), np.uint8)
     for digit, numbers in enumerate(digits):
-        asked |= _from_bits(numbers, count).view(np.uint8) << np.uint8(digit)
-    places = np.ascontiguousarray(asked) * np.intp(bins)
-    places += np.arange(bins)
-    donors = _donors(bins).take(places).astype(np.intp)
-    donors += np.arange(0, count * bins, bins)[:, None]
-    least[:] = least.take(donors)
-    return _from_bits(pending, count), probes
+        recorded = _from_bits(numbers, count)
+        recorded <<= np.uint8(digit)
+        asked |= recorded
+    for start in range(0, count, _SETS_IN_CACHE):
+        part = slice(start, start + _SETS_IN_CACHE)
+        _take(least[part], np.ascontiguousarray(asked[:, part].T))
+    return probes
 
 
 def _as_bits(values: Array) -> Array:
-    """Pack booleans of shape (n, bins) into 64-bit numbers, shape (bins, ceil(n / 64))."""
-    count, bins = values.shape
-    octets = np.zeros((bins, -(-count // _BITS) * _BITS // 8), np.uint8)
-    packed = np.packbits(np.ascontiguousarray(values.T), axis=1, bitorder="little")
-    octets[:, : packed.shape[1]] = packed
-    return octets.view("<u8").astype(np.uint64)
+    """Pack booleans of shape (bins, 64 * n) into 64-bit numbers, shape (bins, n)."""
+    return np.packbits(values, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _from_bits(numbers: Array, count: int) -> Array:
-    """Unpack the numbers of `_as_bits` into booleans of shape (count, bins)."""
+    """Unpack the numbers of `_as_bits` into 0 and 1, shape (bins, count), uint8."""
     octets = numbers.astype("<u8").view(np.uint8)
-    return np.unpackbits(octets.T, axis=0, count=count, bitorder="little").view(np.bool_)
+    return np.unpackbits(octets, axis=1, count=count, bitorder="little")
 
 
-def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> None:
-    """Fill the bins that are *empty*; their probes before *probe* have found nothing."""
+def _take(least: Array, asked: Array) -> None:
+    """Have each bin take what the donor has that it *asked*."""
+    count, bins = least.shape
+    places = asked * np.intp(bins)
+    places += np.arange(bins)
+    donors = _donors(bins).take(places, mode="clip")
+    donors += np.arange(0, count * bins, bins)[:, None]
+    least[:] = least.take(donors, mode="clip")
+
+
+def _ask_one_by_one(least: Array, filled: Array, probe: int) -> None:
+    """Fill the bins that are empty; their probes before *probe* have found nothing."""
     bins = least.shape[1]
     flat, filled = least.reshape(-1), filled.reshape(-1)
-    places = np.flatnonzero(empty)
+    places = np.flatnonzero(flat == _NOTHING)
     while len(places):
         count = _PROBES_AT_FIRST if probe < _PROBES_AT_ONCE else _PROBES_AT_ONCE
         own = places % bins
@@ -163,9 +179,8 @@ def _probes_that_ask(bins: int) -> Array:
 
 @cache
 def _donors(bins: int) -> Array:
-    """Return the same, and last those of bins that ask themselves, as small as can be."""
-    donors = np.vstack([_first_probes(bins), np.arange(bins)])
-    return donors.astype(_probes(bins, 0, 1).dtype)
+    """Return the same, and last those of bins that ask themselves."""
+    return np.vstack([_first_probes(bins), np.arange(bins)])
 
 
 @cache
