@@ -193,8 +193,8 @@ class Packed(Sequence[bytes]):
         return getsizeof(self._data) + (0 if self._ends is None else getsizeof(self._ends))
 
 
-def lengths_of(values: Sequence[bytes]) -> Array:
-    """Return the lengths of byte strings, shape (n,), int64."""
+def lengths_of(values: Sequence[bytes | str]) -> Array:
+    """Return the lengths of strings, shape (n,), int64."""
     if isinstance(values, Packed):
         return values.lengths()
     return np.fromiter(map(len, values), np.int64, len(values))

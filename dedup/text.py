@@ -35,7 +35,7 @@ _LONGEST_WORD = 40
 _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
 # Most texts of many languages are ASCII, where byte tables are several times faster than string
 # methods and regular expressions: one table for lower case and blanks, one for words.
-_ASCII_LOWER = bytes(
+ASCII_LOWER = bytes(
     32 if chr(code).isspace() else ord(chr(code).lower()) for code in range(128)
 ).ljust(256)
 _ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
@@ -128,7 +128,7 @@ def normalise(text: str, *, simplify_chinese: bool = False) -> str:
     'fine text�'
     """
     if text.isascii():
-        data = text.encode().translate(_ASCII_LOWER)
+        data = text.encode().translate(ASCII_LOWER)
         while b"  " in data:  # in less time than to split and to join it
             data = data.replace(b"  ", b" ")
         return data.strip(b" ").decode()

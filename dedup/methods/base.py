@@ -16,7 +16,7 @@ from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_fields
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.text import Document, to_utf8
-from dedup.words import Documents
+from dedup.words import Documents, normalise_together
 
 _Form = Callable[..., Any]
 _DIGITS = b"0123456789"
@@ -147,7 +147,12 @@ class Method(ABC):
     @final
     def documents(self, main_texts: Sequence[str]) -> Documents:
         """Return what the method sees of many pages without a description."""
-        return Documents(map(self.document, main_texts))
+        simplify_chinese = self.simplifies_chinese
+        normalised = normalise_together(main_texts, simplify_chinese=simplify_chinese)
+        return Documents(
+            Document(text, main_text, None, simplify_chinese)
+            for text, main_text in zip(normalised, main_texts, strict=True)
+        )
 
     def with_hashing(self, hashing: Hashing) -> Self:
         """Return a copy of this method with another `hashing`."""
@@ -240,7 +245,9 @@ class Method(ABC):
         text = document.text
         if sketch is None or text.count("\ufffd") > len(text) / 100:
             return None
-        is_table = _count_digits(text) > (len(text) - text.count(" ")) / 3
+        digits = _count_digits(text)
+        # At most every second character is a blank, and to count them takes longest.
+        is_table = 6 * digits > len(text) and 3 * digits > len(text) - text.count(" ")
         return None if is_table else self.to_bytes(sketch)
 
     @abstractmethod
