@@ -1,6 +1,7 @@
 """``dedup scan``: leave out the duplicates in files of records."""
 
 import argparse
+import gc
 import os
 import re
 import sys
@@ -103,6 +104,7 @@ def run(options: argparse.Namespace) -> None:
         if options.spark is not None and getattr(options, name) is not None:
             raise ValueError(f"--{name} is for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
+    gc.freeze()  # what was imported stays, and is not to be looked at again and again
     scan_there = _scan if options.spark is None else _scan_on_spark
     figures = scan_there(options) | {
         "method": options.method, "keep": options.keep, "evidence": options.evidence,

@@ -67,7 +67,7 @@ def _ask_of_few_words(least: Array, filled: Array) -> Array:
     Return which texts have more.
     """
     counts, bins = np.count_nonzero(filled, axis=1), least.shape[1]
-    are_few = counts * _BINS_PER_FILLED <= bins
+    are_few: Array = counts * _BINS_PER_FILLED <= bins
     for row in np.flatnonzero(are_few):
         values = least[row]
         if counts[row] == 1:

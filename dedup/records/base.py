@@ -37,6 +37,8 @@ class Fields:
     canonical: str | None = None
 
 
+# To ask a file for its position takes a system call.
+_RECORDS_BETWEEN_POSITIONS = 16
 DEFAULT_KEY = "url"
 DEFAULT_CANONICAL = "canonical"
 
@@ -118,14 +120,15 @@ class Format(ABC):
     def raw_records(self) -> Iterator[RawRecord]:
         """Yield the records, in the same order each time; raises OSError."""
         for path, file in self._open_files():
-            number = 0
+            source, number = str(path), 0
             try:
                 for number, piece in enumerate(self._read(path, file), 1):
-                    self.bytes_read = self._bytes_before + file.tell()
-                    yield RawRecord(str(path), number, *piece)
+                    if not number % _RECORDS_BETWEEN_POSITIONS:
+                        self.bytes_read = self._bytes_before + file.tell()
+                    yield RawRecord(source, number, *piece)
             except RecordError as error:
                 problem = f"{error}; nothing after it is read"
-                yield RawRecord(str(path), number + 1, 0, None, problem)
+                yield RawRecord(source, number + 1, 0, None, problem)
 
     def read_each(self, read: Callable[[RawRecord], T]) -> Iterator[T | RecordError]:
         """Yield what *read* makes of each record, or why it is bad, with its place.

@@ -1,6 +1,7 @@
 """The worker process: ``python -m dedup.workers.worker``, started by `WorkerPool` only."""
 
 import contextlib
+import gc
 import logging
 import os
 import pickle
@@ -44,6 +45,7 @@ def main() -> None:
     _set_alarm(seconds_per_page + _ORPHAN_SECONDS)
     with contextlib.suppress(Exception):  # the first task fails again, and reports it
         reader.warm_up()
+    gc.freeze()  # what was imported stays, and is not to be looked at again and again
     _set_alarm(0)
     logging.disable()
     pickle.dump(warnings.messages, answers)
