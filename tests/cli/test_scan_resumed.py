@@ -56,10 +56,11 @@ def test_a_scan_that_is_interrupted_again_and_again_ends_as_one_that_is_not(
 
     def scan(to, *more):
         outputs = ["-o", tmp_path / f"{to}-{name}", "--clusters", tmp_path / f"{to}-clusters"]
-        options = ["--keep", keep, "--method", "verified", "--workers", 2]
+        options = ["--keep", keep, "--method", "verified", "--workers", 2, "--json"]
         return run(capsys, "scan", path, *outputs, *options, *more)
 
-    assert scan("whole")[0] == 0
+    code, whole, _ = scan("whole")
+    assert code == 0
     before = children()
     for _ in range(3):
         number = chooser.randrange(count(sketches) + 10, count(sketches) + 60)
@@ -70,11 +71,13 @@ def test_a_scan_that_is_interrupted_again_and_again_ends_as_one_that_is_not(
         assert children() == before
         assert not (tmp_path / f"resumed-{name}").exists()
         assert number - 8 <= count(sketches) < len(texts)
-    assert scan("resumed", "--sketches", sketches)[0] == 0
+    code, resumed, _ = scan("resumed", "--sketches", sketches)
+    assert code == 0
+    assert json.loads(resumed)["lost_text"] == json.loads(whole)["lost_text"]
     assert count(sketches) == len(texts) + 1
     for end in (name, "clusters"):
-        whole, other = (tmp_path / f"{to}-{end}" for to in ("whole", "resumed"))
-        assert other.read_bytes() == whole.read_bytes()
+        one, other = (tmp_path / f"{to}-{end}" for to in ("whole", "resumed"))
+        assert other.read_bytes() == one.read_bytes()
 
 
 @pytest.mark.slow

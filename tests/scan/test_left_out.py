@@ -1,7 +1,6 @@
 """How much text scans leave out, by exact counts."""
 
 import random
-from contextlib import closing
 
 import commands
 import pytest
@@ -10,7 +9,6 @@ from test_deciding import scanned
 from texts import CHINESE, article, edited, replaced
 
 from dedup.page import PageReader
-from dedup.scan import SketchesFile
 from dedup.text import Document
 
 TEXTS = [
@@ -60,44 +58,12 @@ def test_what_is_lost_follows_from_the_final_fates(tmp_path, keep):
     assert (1, 0) in [drop[:2] for drop in outcome.lossiest] or keep != "first"
 
 
-def many(count=120, words=1500):
-    chance = random.Random(1)
-    texts = [article(number, words) for number in range(count)]
-    texts += [replaced(texts[n], chance.randrange(1, 12)) for n in range(count)]
-    chance.shuffle(texts)
-    return texts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("then", ["first", "longest"])
-def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then, monkeypatch):
-    """Half of the records come from a file, which a scan with another order has begun."""
-    texts, path = many(), tmp_path / "pages.jsonl"
-    whole = scan_of(path, texts, keep=then)
-    identity = {"inputs": [["pages.jsonl", 1]]}
-    with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
-        add = saved.add
-
-        def stop(number, records):
-            add(number, records)
-            if number >= 150:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(saved, "add", stop)
-        with pytest.raises(KeyboardInterrupt):
-            scan_of(path, texts, saved=saved)
-    with closing(SketchesFile(tmp_path / "sketches", identity)) as saved:
-        resumed = scan_of(path, texts, keep=then, saved=saved)
-        assert saved.count_before >= 150
-    total, lost = exact(texts, resumed)
-    assert resumed.keep == whole.keep
-    assert resumed.lost_text.sequences == whole.lost_text.sequences == total
-    assert abs(resumed.lost_text.share - lost / total) <= resumed.lost_text.error
-
-
 def test_what_is_lost_does_not_depend_on_how_much_each_worker_has_read(tmp_path, monkeypatch):
     monkeypatch.setattr("dedup.lost_text.SEQUENCES_OF_A_SAMPLE", 500)
-    texts, path = many(20, 300), tmp_path / "pages.jsonl"
+    chance, path = random.Random(1), tmp_path / "pages.jsonl"
+    texts = [article(number, 300) for number in range(20)]
+    texts += [replaced(text, chance.randrange(1, 12)) for text in texts]
+    chance.shuffle(texts)
     by_one = scan_of(path, texts)
     # As if each record had a worker of its own.
     nothing = property(lambda reader: 0, lambda reader, sequences: None)
