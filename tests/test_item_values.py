@@ -15,8 +15,6 @@ import pydantic
 import pytest
 import scrapy
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
 from itemadapter import ItemAdapter
 from own_process import outputs_by_seed
 from texts import CHINESE, ENGLISH, article, page
@@ -556,34 +554,3 @@ class TestWhatIsStored:
         )
         [told] = outputs_by_seed(script)
         assert len(told) > 200 * 2 * SIZE_OF_VALUE
-
-
-SINGLE = st.none() | st.booleans() | st.integers(-5, 5) | st.text("aB /é", max_size=4)
-ANY = st.recursive(
-    SINGLE,
-    lambda some: (
-        st.lists(some, max_size=4) | st.dictionaries(st.text("ab", min_size=1), some, max_size=4)
-    ),
-)
-ITEMS = st.dictionaries(st.sampled_from("abc"), ANY, max_size=3)
-
-
-def leaves(value, path=()):
-    """Where *value* has which texts: by name, and by place but for lists of single values."""
-    if isinstance(value, dict):
-        return {leaf for name, part in value.items() for leaf in leaves(part, (*path, name))}
-    if isinstance(value, list):
-        has_places = any(isinstance(part, dict | list) for part in value)
-        places = enumerate(value) if has_places else ((None, part) for part in value)
-        ways = [((*path, place) if has_places else path, part) for place, part in places]
-        return {leaf for way, part in ways for leaf in leaves(part, way)}
-    text = "" if value is None else " ".join(str(value).split())
-    return {(path, text)} if text else set()
-
-
-@pytest.mark.slow
-@given(ITEMS, ITEMS)
-def test_values_are_said_by_whom_they_stand_in_at_the_same_place(one, other):
-    page = PageOfItem()  # whose URLs have no host that could be left out
-    assert says_all(one, other, page) is (leaves(other) <= leaves(one))
-    assert are_equal(one, other, page) is (leaves(one) == leaves(other))
