@@ -3,14 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import MASK, fmix64
-from texts import ENGLISH
 
 from dedup.methods import minimums as of_sets
 from dedup.methods.minhash import MinHash
-from dedup.methods.shingles import shingle_hashes
-from dedup.text import Document
-
-ROSE = "a rose is a rose is a rose"
 
 
 def minimums_by_hand(hashes, count):
@@ -39,15 +34,6 @@ def of_integers(*numbers):
 @given(st.lists(st.integers(0, MASK), min_size=1, max_size=30), st.integers(1, 40))
 def test_minimums_are_those_computed_by_hand(hashes, count):
     assert minimums(np.array(hashes, np.uint64), count).tolist() == minimums_by_hand(hashes, count)
-
-
-@pytest.mark.parametrize("text", [ENGLISH, ROSE, "word", "北京大学 的 学生", "word " * 50])
-@pytest.mark.parametrize("width", [1, 3, 8])
-def test_a_signature_is_that_computed_by_hand(text, width):
-    document = Document.from_main_text(text)
-    shingles = set(shingle_hashes(document.tokens, width).tolist())
-    sketch = MinHash(width=width, bands=5, rows=3, max_distance=5).sketch(document)
-    assert sketch.tolist() == minimums_by_hand(shingles, 15)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 1 << 16])

@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.methods.digests import digests
-from dedup.methods.spotsigs import (
-    STOP_WORDS,
-    SpotSigs,
-    find_spots,
-)
+from dedup.methods.spotsigs import SpotSigs, find_spots
 from dedup.text import Document, tokenise
 
 OBAMA = (
@@ -17,32 +13,10 @@ OBAMA = (
     "the record straight from an attack circulating widely on the Internet that is designed to "
     "play into"
 )
-WORDS = [f"word{number}" for number in range(12)]
 
 
 def spots(text, **antecedents):
     return list(find_spots(tokenise(text.lower()), antecedents))
-
-
-def spots_by_hand(tokens, antecedents):
-    """For each antecedent, walk on word by word and count."""
-    found = []
-    for place, antecedent in enumerate(tokens):
-        if antecedent not in antecedents:
-            continue
-        distance, length = antecedents[antecedent]
-        chain, counted = [], 0
-        for word in tokens[place + 1 :]:
-            if word in STOP_WORDS or word in antecedents:
-                continue
-            counted += 1
-            if counted == distance:
-                chain.append(word)
-                counted = 0
-            if len(chain) == length:
-                found.append(":".join([antecedent, *chain]))
-                break
-    return found
 
 
 def jaccard(one, other):
@@ -58,16 +32,7 @@ def test_the_sentence_of_the_paper_has_its_seven_spots():
         "the:internet:designed the:record:straight the:south:carolina"
     )
     assert sorted(found) == told.split()
-
-
-@given(
-    st.lists(st.sampled_from([*WORDS, "the", "of", "is", "这"])),
-    st.integers(1, 3),
-    st.integers(1, 3),
-)
-def test_spots_are_those_found_by_hand(tokens, distance, length):
-    antecedents = {"the": (distance, length), "这": (length, distance)}
-    assert sorted(find_spots(tokens, antecedents)) == sorted(spots_by_hand(tokens, antecedents))
+    assert spots("the one two three four", the=(2, 2)) == ["the:two:four"]
 
 
 def test_a_page_with_fewer_spots_has_no_sketch():
