@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 from own_process import run_script
-from trees import trees
 
 from crawler.demo import site
 from dedup.extraction.own_trafilatura import CHANGES, LISTS, own_trafilatura
@@ -66,6 +65,22 @@ def test_all_of_this_trafilatura_is_known():
     assert all(isinstance(selector, etree.XPath) for selector in selectors(trafilatura))
 
 
+@st.composite
+def trees(draw):
+    """A tree of few tags, attributes and values, so that many elements have the same ones."""
+    root = html.Element("body")
+    elements = [root]
+    for _ in range(draw(st.integers(1, 12))):
+        parent = draw(st.sampled_from(elements))
+        if draw(st.integers(0, 9)) == 9:
+            parent.append(html.HtmlComment("a comment"))
+        element = etree.SubElement(parent, draw(st.sampled_from(TAGS)))
+        for name in draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True)):
+            element.set(name, draw(st.sampled_from(VALUES)))
+        elements.append(element)
+    return root
+
+
 # Where the selectors differ, it is by attributes that mean something to them.
 PATHS = " ".join(selector.path for selector in selectors(trafilatura))
 TAGS = sorted({"h1", "body", *re.findall(r"(?:self::|\.//)([a-z]\w*)", PATHS)})
@@ -76,14 +91,14 @@ VALUES = [*WORDS, *map(str.upper, WORDS), *map(" {} ".format, WORDS), "", "other
 
 
 @pytest.mark.slow
-@given(trees(TAGS, NAMES, VALUES))
+@given(trees())
 def test_selectors_find_the_elements_that_those_of_trafilatura_find(tree):
     for own, xpath in zip(selectors(own_trafilatura()), selectors(trafilatura), strict=True):
         assert own(tree) == xpath(tree), xpath.path
 
 
 @pytest.mark.slow
-@given(st.lists(trees(TAGS, NAMES, VALUES), min_size=1, max_size=3))
+@given(st.lists(trees(), min_size=1, max_size=3))
 def test_texts_of_any_trees_are_those_of_trafilatura(parts):
     for number, element in enumerate(element for part in parts for element in part.iter("*")):
         element.text = f"Sentence {number} is as long as a paragraph of a real page is, or nearly."

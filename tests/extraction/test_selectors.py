@@ -1,59 +1,12 @@
 import pytest
-from cases import each, examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from cases import each
 from lxml import etree, html
-from trees import trees
 
 from dedup.extraction.selectors import UnknownSelectorError, compiled
-
-TAGS = ["div", "p", "section", "article", "h1"]
-NAMES = ["id", "class", "role"]
-WORDS = ["a", "B", "ab", "a b", "", "-a"]
-
-attributes = st.sampled_from(NAMES).map("@{}".format)
-several = st.lists(attributes, min_size=2, max_size=3, unique=True).map("|".join)
-values = attributes | several | attributes.map("translate({}, 'aB', 'Ab')".format)
-words = st.sampled_from(WORDS).map(repr)
-patterns = st.sampled_from(["^a", "b$", "a b|B", "", "(?:^| )a"]).map(repr)
-of_attributes = (
-    attributes
-    | st.builds("re:test({}, {})".format, several, patterns)
-    | st.builds("{}={}".format, attributes, words)
-    | st.builds("contains({}, {})".format, values, words)
-    | st.builds("starts-with({}, {})".format, values, words)
-    | st.builds("re:test({}, {})".format, values, patterns)
-    | st.builds("re:test({}, {}, 'i')".format, values, patterns)
-)
-of_elements = st.sampled_from(["self::div", "self::p", ".//h1", "not(self::div or self::p)"])
-
-
-def joined(separator, parts):
-    return st.lists(parts, min_size=1, max_size=3).map(separator.join)
-
-
-predicates = joined(" or ", of_attributes | of_elements) | joined(" and ", of_attributes)
-paths = st.builds(
-    ".//{}{}{}".format,
-    st.sampled_from(["*", *TAGS]),
-    st.lists(predicates.map("[{}]".format), max_size=2).map("".join),
-    st.sampled_from(["", "", "[1]"]),
-)
-firsts = paths.map("({})[1]".format)
-xpaths = joined(" | ", paths | firsts)
 
 
 def xpath_of(selector):
     return etree.XPath(selector, namespaces={"re": "http://exslt.org/regular-expressions"})
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(500))
-@given(xpaths, st.lists(trees(TAGS, NAMES, WORDS), min_size=1, max_size=3))
-def test_a_compiled_selector_finds_what_xpath_finds(selector, pages):
-    find, expected = compiled(selector), xpath_of(selector)
-    for page in pages:
-        assert find(page) == expected(page)
 
 
 PAGE = """

@@ -32,7 +32,7 @@ def test_the_sentence_of_the_paper_has_its_seven_spots():
         "the:internet:designed the:record:straight the:south:carolina"
     )
     assert sorted(found) == told.split()
-    assert spots("the one two three four", the=(2, 2)) == ["the:two:four"]
+    assert spots("the ferry boat carried cattle", the=(2, 2)) == ["the:boat:cattle"]
 
 
 def test_a_page_with_fewer_spots_has_no_sketch():
