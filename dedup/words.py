@@ -45,6 +45,11 @@ class Words:
         )
         self._known: dict[Hashable, Any] = {}
 
+    @cached_property
+    def first_blocks(self) -> Array:
+        """The first of the `blocks` of all tokens."""
+        return self.blocks(0)
+
     def blocks(self, first: int, tokens: Any = slice(None)) -> Array:
         """Return the 8 bytes of some *tokens* from their byte *first* on, shape (n,), uint64.
 

@@ -20,7 +20,7 @@ from dedup.words import BLOCK, Words
 
 # A block has 8 bytes. Most words have one or two; longer ones are rare and hashed one by one.
 _LONGEST_IN_BLOCKS = 32
-_PLACE_BITS = 17
+_PLACE_BITS = 18
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / the golden ratio: Knuth, vol. 3, section 6.4
 
 
@@ -33,36 +33,39 @@ class WordHashes:
 
     def __init__(self, digest: Callable[[bytes], int]) -> None:
         self._digest = digest
-        # 3 MB: the bytes of the word at each place, as two blocks, and its hash.
+        # 6 MB: the bytes of the word at each place, as two blocks, and its hash.
         self._first, self._second, self._hashes = np.zeros((3, 1 << _PLACE_BITS), np.uint64)
         self._lock = Lock()
 
     def count(self, words: Words) -> "WordCounts":
         """Return the different words of each text."""
-        blocks = words.blocks(0), words.blocks(BLOCK)
-        homes = (blocks[0] ^ blocks[1] * _MULTIPLIER) * _MULTIPLIER >> np.uint64(64 - _PLACE_BITS)
+        longer = np.flatnonzero(words.lengths > BLOCK)
+        first, second = words.first_blocks, np.zeros(len(words.starts), np.uint64)
+        second[longer] = words.blocks(BLOCK, longer)
+        mixed = (first ^ second * _MULTIPLIER) * _MULTIPLIER
+        homes = (mixed >> np.uint64(64 - _PLACE_BITS)).astype(np.intp)
         with self._lock:
-            is_known = self._first[homes] == blocks[0]
-            is_known &= self._second[homes] == blocks[1]
-            is_known &= words.lengths <= 2 * BLOCK
+            is_known = self._first.take(homes, mode="clip") == first
+            is_known &= self._second.take(homes, mode="clip") == second
+            is_known[longer[words.lengths[longer] > 2 * BLOCK]] = False
             # Words that are not in the table have numbers beyond it.
             unknown = np.flatnonzero(~is_known)
             tokens = words.tokens(unknown)
-            places = {token: place for place, token in enumerate(dict.fromkeys(tokens))}
-            others = np.fromiter(map(places.__getitem__, tokens), np.intp, len(tokens))
+            different = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+            others = np.fromiter(map(different.__getitem__, tokens), np.intp, len(tokens))
             numbers = homes.astype(np.uint32)
             numbers[unknown] = others + len(self._hashes)
             firsts, counts = sort_runs(numbers, words.counts)
             found = numbers[firsts].astype(np.intp)
-            hashes = np.fromiter(map(self._digest, places), np.uint64, len(places))
+            hashes = np.fromiter(map(self._digest, different), np.uint64, len(different))
             found_hashes = self._hashes.take(found, mode="clip")
             is_new = found >= len(self._hashes)
             found_hashes[is_new] = hashes[found[is_new] - len(self._hashes)]
             is_short = words.lengths[unknown] <= 2 * BLOCK
             short = unknown[is_short]
-            self._first[homes[short]] = blocks[0][short]
-            self._second[homes[short]] = blocks[1][short]
-            self._hashes[homes[short]] = hashes[others[is_short]]
+            places = homes[short]
+            self._first[places], self._second[places] = first[short], second[short]
+            self._hashes[places] = hashes[others[is_short]]
         return WordCounts(found_hashes, np.diff(firsts, append=len(numbers)), counts)
 
 
@@ -107,7 +110,7 @@ class Hashing:
         mixed with the ones before it. So words of up to 8 bytes never collide. Tokens of more than
         32 bytes have their `feature_hash`.
         """
-        hashes = mix(words.blocks(0))
+        hashes = mix(words.first_blocks)
         longer = np.flatnonzero(words.lengths > BLOCK)
         for first in range(BLOCK, _LONGEST_IN_BLOCKS, BLOCK):
             hashes[longer] = mix(hashes[longer] ^ words.blocks(first, longer))

@@ -21,10 +21,8 @@ from dedup.words import words_of
 _UNIT = 2.0**16
 # Those of keywords sum up to at most the highest idf: exact, too.
 _UNIT_OF_KEYWORDS = 2.0**32
-# 2 MB of signs at a time, however many features a page has.
+# 2 MB of factors at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
-# Of the bits of each octet: 1.0 for a 1 and -1.0 for a 0.
-_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], 1, bitorder="little") - 1
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 # TFIDF.STOP_WORDS of jieba, copied because importing it takes half a second.
 _STOP_WORDS = frozenset(
@@ -297,15 +295,19 @@ def sums_of_bits(hashes: Array, weights: Array, counts: Array) -> Array:
     *hashes* and *weights*: those of all features, text by text; *counts*: how many each text has,
     shape (texts,).
     """
+    # The weights of the hashes that have a 1 there, twice, and less than all weights.
     sums, end = np.zeros((len(counts), 64)), 0
-    octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(hashes.astype("<u8").view(np.uint8), bitorder="little").reshape(-1, 64)
+    factors = np.empty((min(counts.max(initial=0), _FEATURES_AT_A_TIME), 64))
     for text, count in enumerate(counts.tolist()):
         first, end = end, end + count
         for start in range(first, end, _FEATURES_AT_A_TIME):
             part = slice(start, min(start + _FEATURES_AT_A_TIME, end))
-            signs = _SIGNS.take(octets[part], axis=0, mode="clip").reshape(-1, 64)
-            sums[text] += weights[part] @ signs
-    return sums
+            own = factors[: part.stop - start]
+            own[:] = bits[part]
+            sums[text] += weights[part] @ own
+    totals: Array = np.diff(np.append(0, np.cumsum(weights))[np.cumsum(counts)], prepend=0)
+    return 2 * sums - totals[:, None]
 
 
 def pack_bits(bits: Array) -> int:
