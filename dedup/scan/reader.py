@@ -6,6 +6,8 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import urljoin
 
+import numpy as np
+
 from dedup.canonical import canonical_of
 from dedup.extraction import Extractor, language_of_text
 from dedup.limits import shorten, shorten_url
@@ -16,6 +18,8 @@ from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Format, Record, RecordError
 from dedup.scan.read_record import ReadRecord
 from dedup.scopes import Scope
+
+_LARGEST_BLOCK = 1 << 24
 
 
 class RecordReader:
@@ -50,6 +54,9 @@ class RecordReader:
         return format_.has_html or format_.fields.is_object or self.scope is not None
 
     def warm_up(self) -> None:
+        # glibc gives free memory back where it is more than twice the largest block that was ever
+        # freed. After this one, the arrays of all batches take the same memory.
+        np.empty(_LARGEST_BLOCK, np.uint8)
         if self.format.has_html:
             self._pages.warm_up()
 
