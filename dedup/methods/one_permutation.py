@@ -11,8 +11,8 @@ _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 # So many sets are densified together. Few are faster one by one.
 _SETS_AT_ONCE = 256
-# What so many take fits into the processor's cache.
-_SETS_IN_CACHE = 16
+# What so many bins take fits into the processor's cache.
+_BINS_IN_CACHE = 1 << 14
 _BITS = 64  # of a number, one for each set
 _FEW_SETS = 8
 # A text has few words if not even one of so many bins is filled. Of two filled ones of 1,024, 98 %
@@ -55,9 +55,7 @@ def _fill(least: Array, hashes: Array, counts: Array) -> None:
     filled = least != _NOTHING
     asking, probes = _ask_of_few_words(least, filled), 0
     if count >= _FEW_SETS:
-        has = np.zeros((bins, -(-count // _BITS) * _BITS), np.bool_)
-        has[places, sets] = True
-        probes = _ask_together(least, has, asking)
+        probes = _ask_together(least, filled, asking)
     _ask_one_by_one(least, filled, probes)
 
 
@@ -78,16 +76,14 @@ def _ask_of_few_words(least: Array, filled: Array) -> Array:
     return ~are_few
 
 
-def _ask_together(least: Array, has: Array, asking: Array) -> int:
+def _ask_together(least: Array, filled: Array, asking: Array) -> int:
     """Fill most empty bins of the sets that are *asking*; return how many probes were made.
 
-    *has*: which bins are filled, as booleans of shape (bins, sets), with room for whole numbers of
-    bits. A bin has a bit for each set, so that a probe is one look-up for all sets. The probe that
-    found a donor is recorded in binary, with such bits for each binary digit.
+    A bin has a bit for each set, in a few numbers, so that a probe is one look-up for all sets. The
+    probe that found a donor is recorded in binary, with such bits for each binary digit.
     """
     count, bins = least.shape
-    bits = _as_bits(has)
-    asking = np.pad(asking, (0, has.shape[1] - count))
+    bits = _as_bits(filled.T)
     pending = ~bits & _as_bits(asking[None])
     digits = np.zeros((_PROBES_TOGETHER_BITS + 1, *bits.shape), np.uint64)
     # The last digit is that of the bins which keep what they have: they ask themselves.
@@ -110,15 +106,19 @@ def _ask_together(least: Array, has: Array, asking: Array) -> int:
         recorded = _from_bits(numbers, count)
         recorded <<= np.uint8(digit)
         asked |= recorded
-    for start in range(0, count, _SETS_IN_CACHE):
-        part = slice(start, start + _SETS_IN_CACHE)
+    step = max(1, _BINS_IN_CACHE // bins)
+    for start in range(0, count, step):
+        part = slice(start, start + step)
         _take(least[part], np.ascontiguousarray(asked[:, part].T))
     return probes
 
 
 def _as_bits(values: Array) -> Array:
-    """Pack booleans of shape (bins, 64 * n) into 64-bit numbers, shape (bins, n)."""
-    return np.packbits(values, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    """Pack booleans of shape (bins, n) into 64-bit numbers, shape (bins, ceil(n / 64))."""
+    bins, count = values.shape
+    whole = np.zeros((bins, -(-count // _BITS) * _BITS), np.bool_)
+    whole[:, :count] = values
+    return np.packbits(whole, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _from_bits(numbers: Array, count: int) -> Array:
