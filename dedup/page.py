@@ -152,10 +152,10 @@ def _words_of_url(url: str, text: str) -> Iterator[str]:
     """Yield the words in the path of *url* that stand where *text* begins, with or without blanks.
 
     Those that stand there one after the other are one: a tea pot is no tea. Words have three
-    letters or more; those of a version and an extension do not count.
+    letters or digits or more; those of a version and an extension do not count.
     """
     *folders, last = unquote(split_url(url).path).split("/")
-    beginning = _NO_LETTERS.sub("", text[:_BEGINNING].casefold())
+    beginning = _BETWEEN_LETTERS.sub("", text[:_BEGINNING].casefold())
     for segment in (*folders, _EXTENSION.sub("", last)):
         yield from (word for word in _join_words(_words_in(segment), beginning) if len(word) >= 3)
 
@@ -180,9 +180,9 @@ def _join_words(words: Iterable[str], text: str) -> Iterator[str]:
 
 _BEGINNING = 300
 """So many characters of a main text name its page."""
-_NO_LETTERS = regex.compile(r"\P{L}+")
 _EXTENSION = regex.compile(r"\.\w{1,5}\Z")
-_BETWEEN_WORDS = regex.compile(r"\P{L}+|(?<=\p{Ll})(?=\p{Lu})", regex.V1)  # tea-pot, teaPot
+_BETWEEN_LETTERS = regex.compile(r"[^\p{L}\p{N}]+")
+_BETWEEN_WORDS = regex.compile(r"[^\p{L}\p{N}]+|(?<=\p{Ll})(?=\p{Lu})", regex.V1)  # tea-pot, teaPot
 
 
 def extracted_of(value: str, extractor: Extractor, *, is_document: bool = False) -> Extraction:

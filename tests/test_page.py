@@ -127,6 +127,7 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
         ("/SMALL%20LAMPS", ["small", "lamps"]),
         ("/stable/v1.2/lamp", ["lamp"]),  # no version
         ("/a/of/lamp.small", ["lamp"]),  # too short, an extension
+        ("/lamps/x1/301-2024", ["lamps", "3012024"]),
         ("/later", []),  # not at the beginning
         ("/%E5%B0%8F%E7%81%AF%E5%85%B7", ["小灯具"]),
         ("http://[/lamp", []),
@@ -135,7 +136,7 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
     ],
 )
 def test_the_words_of_its_url_with_which_a_page_begins_are_evidence(reader, url, words):
-    text = f"Stable lamps: SMALL-lamp (小灯具) of html. {TEXT} {TEXT} {TEXT}. The later."
+    text = f"Stable lamps: SMALL-lamp (小灯具) X1, 301/2024, of html. {TEXT} {TEXT} {TEXT}. Later."
     page = reader.read_html(f"<html><title>Lamps</title><body><p>{text}</p></body></html>")
     evidence = page.evidence.with_words(words).to_bytes()
     expected = page.record.under(url, "scope")._replace(evidence=evidence)
