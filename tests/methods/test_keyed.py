@@ -1,8 +1,6 @@
 """What a secret does to the sketches of every method, and where it does not get."""
 
 import pickle
-from functools import cache
-from hashlib import blake2b, scrypt
 
 import pytest
 from cases import each
@@ -12,7 +10,6 @@ from texts import CHINESE, ENGLISH, article
 from dedup.methods import METHODS, SimHash, hashing
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.words import Words
 
 SECRET = "correct horse battery staple"
 KEYED = KeyedHashing(SECRET)
@@ -65,29 +62,6 @@ def test_every_method_of_ours_can_have_a_secret_and_is_left_as_it_was(method):
     assert with_secret.parameters == method.parameters
 
 
-@cache
-def key_of(secret):
-    root = scrypt(secret.encode(), salt=b"scrapy-dedup secret", n=2**14, r=8, p=1, dklen=32)
-    return blake2b(root, person=b"features", digest_size=32).digest()
-
-
-def test_a_word_is_hashed_with_a_key_that_takes_time_to_guess():
-    key = key_of(SECRET)
-    for word in ("word", "北京", "x" * 100):
-        digests = [
-            blake2b(word.encode(), digest_size=8, key=key, salt=seed.to_bytes(8, "little")).digest()
-            for seed in range(3)
-        ]
-        assert [KEYED.feature_hash(word, seed) for seed in range(3)] == [
-            int.from_bytes(digest) for digest in digests
-        ]
-        assert KEYED.feature_hashes([word, word]).tolist() == 2 * [int.from_bytes(digests[0])]
-        words = Words([" ".join([word, "a", word]).encode()])
-        assert int.from_bytes(digests[0]) in KEYED.word_counts(words).hashes.tolist()
-        assert KEYED.block_hashes(words).tolist()[::2] == 2 * [int.from_bytes(digests[0])]
-    assert KEYED.feature_hashes([]).tolist() == KEYED.block_hashes(Words([])).tolist() == []
-
-
 def test_sketches_that_were_stored_stay_comparable():
     assert KEYED.secret_digest == "ce7fed4e4bd4dffa"
     method = SimHash().with_hashing(KEYED)
@@ -97,7 +71,7 @@ def test_sketches_that_were_stored_stay_comparable():
 def test_the_secret_is_in_nothing_that_can_be_seen_or_sent(method):
     method = method.with_hashing(KEYED)
     seen = f"{method!r} {method.hashing!r} {vars(method)} {method.identity} {method.parameters}"
-    key = key_of(SECRET)
+    key = KEYED._key
     for word in (SECRET, SECRET.split()[1], key.hex(), repr(key)):
         assert word not in seen
     sent = pickle.dumps(method)

@@ -1,15 +1,10 @@
-import hashlib
 from itertools import combinations
 
 import numpy as np
 from cases import each
 from pairs import found
-from texts import ENGLISH
 
-from dedup.methods.minimums import minimums
-from dedup.methods.shingles import shingle_hashes
 from dedup.methods.shingling import Shingling
-from dedup.text import Document
 
 EVERY_SET_OF_PLACES = [places for size in range(7) for places in combinations(range(6), size)]
 
@@ -27,18 +22,6 @@ def equal_only_at(places, sketch, seed=99):
 
 def share_a_key(method, one, other):
     return not set(method.keys(one)).isdisjoint(method.keys(other))
-
-
-def test_a_supershingle_is_the_hash_of_14_consecutive_minimums():
-    document = Document.from_main_text(ENGLISH)
-    shingles = shingle_hashes(document.tokens, 8)
-    [least] = minimums(shingles, np.array([len(shingles)]), 84)
-    expected = []
-    for start in range(0, 84, 14):
-        data = b"".join(value.to_bytes(8, "little") for value in least[start : start + 14].tolist())
-        digest = hashlib.blake2b(data, digest_size=8).digest()
-        expected.append(int.from_bytes(digest, "little"))
-    assert Shingling().sketch(document).tolist() == expected
 
 
 @each("places", EVERY_SET_OF_PLACES)

@@ -202,6 +202,7 @@ class TestCrawl:
         other = folder / "other.txt"
         other.write_text(f"{WORDS} else {HOSTILE}", "utf-8", "replace")
         odd = HOSTILE.replace("\x00", "").replace("\ud800", "\udcff")  # as arguments can be
+        unwritten = str(folder / f"{odd.replace('/', '')}.jsonl")
         for arguments in (
             ["report", ledger],
             ["report", ledger, "-o", str(folder / "of-ledger.html")],
@@ -210,14 +211,7 @@ class TestCrawl:
             ["explain", odd, odd],
             ["scan", str(pages), "-o", str(folder / "unique.jsonl"), "--workers", "1"],
             ["scan", odd, "-o", odd],
-            [
-                "scan",
-                str(pages),
-                "-o",
-                str(folder / f"{odd.replace('/', '')}.jsonl"),
-                "--key-field",
-                odd,
-            ],
+            ["scan", str(pages), "-o", unwritten, "--key-field", odd],
             ["evaluate", str(pages), "--sample", "9", "-o", str(folder / "pairs.tsv")],
             ["evaluate", str(pages), "--answers", odd, "--method", odd],
             ["evaluate", str(labelled.write(folder / "\x1b[2J")), "--errors", "1"],
