@@ -22,8 +22,7 @@ CONTENTS = 16
 SECONDS = 120
 
 
-@pytest.fixture
-def site() -> Iterator[str]:
+def copies() -> dict[str, Any]:
     """Three pages of each content: as it is, with another word, and as it is again."""
     pages: dict[str, Any] = {}
     for number in range(CONTENTS):
@@ -31,7 +30,12 @@ def site() -> Iterator[str]:
         pages[f"/{number}/a"] = page(text)
         pages[f"/{number}/b"] = page(f"{text} Otherwise.")
         pages[f"/{number}/c"] = page(text, footer="Another footer")
-    with served(pages) as url:
+    return pages
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    with served(copies()) as url:
         yield url
 
 
