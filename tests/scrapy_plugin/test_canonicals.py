@@ -1,10 +1,7 @@
 """Pages that name another one as their canonical page give way to it, where that is true."""
 
 import pytest
-from cases import examples
 from crawls import crawl_site, follow_links, path_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.exceptions import DropItem
 from texts import article, edited, page
@@ -252,50 +249,3 @@ def test_so_many_pages_wait_or_half_the_memory_of_the_scraper_and_no_more():
     result = run(site, "/", parse=many, CONCURRENT_REQUESTS=8, SCRAPER_SLOT_MAX_ACTIVE_SIZE=memory)
     assert len(result.stored) == len(site)
     assert 5 <= result.stats[WAITED] <= 20
-
-
-PAGES = st.lists(
-    st.tuples(
-        st.integers(1, 3),  # the content
-        st.booleans(),  # with other words here and there
-        st.none() | st.integers(0, 9),  # the page that is named as canonical; some are missing
-        st.lists(st.integers(0, 7), max_size=3),  # links
-        st.sampled_from(["page", "page", "page", "page", "moved", "gone"]),
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-def random_site(pages):
-    for number, (content, is_edited, canonical, links, kind) in enumerate(pages):
-        text = edited(article(content)) if is_edited else article(content)
-        html = page(text, *(f"/{link}" for link in links))
-        if canonical is not None:
-            html = html.replace("<head>", f'<head><link rel="canonical" href="/{canonical}">')
-        answers = {
-            "page": html,
-            "moved": moved(f"/{(number + 1) % len(pages)}"),
-            "gone": Answer(html.encode(), 404),
-        }
-        yield f"/{number}", answers[kind]
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=examples(12),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(PAGES, st.sampled_from([1, 8]))
-def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
-    site = dict(random_site(pages))
-    contents = {}
-    for criteria in (["canonical"], []):
-        result = run(
-            site, "/0", parse=follow_links, DEDUP_PREFER=criteria,
-            CONCURRENT_REQUESTS=concurrent,
-        )  # fmt: skip
-        contents[bool(criteria)] = {pages[int(path[1:])][0] for path in result.stored}
-        assert result.stats["elapsed_time_seconds"] < 10  # nobody waits for the timeout of 20 s
-    assert contents[True] >= contents[False]
