@@ -1,12 +1,8 @@
-import random
 import time
 
 import pytest
 import trafilatura
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
-from lxml import etree
 from own_process import outputs_by_seed
 from texts import PARAGRAPHS
 
@@ -18,7 +14,6 @@ from dedup.evidence import (
     digest_of_name,
     segments_of,
 )  # fmt: skip
-from dedup.text import without_surrogates
 
 ARTICLE = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
 TEXT = "\n".join(PARAGRAPHS)
@@ -47,6 +42,9 @@ def read(body, text, title=None, head=""):
         (f"{ARTICLE}<ul>{'<li><a href=/>A post</a></li>' * 5}</ul>", "- A post\n" * 5, 0),
         # As of JSON in a script, which extraction falls back on.
         ("<p>Subscribe to read on</p>", TEXT, 0),
+        # As of a main text in another order than that of the page.
+        (ARTICLE, "\n".join(reversed(PARAGRAPHS)), 1),
+        ("<p>The year ２０２４ was wet.</p>", "The year ２０２４ was wet.", 1),
         # Extraction changes blanks and punctuation.
         (
             "<ul><li>The mayor&nbsp;cut no\u3000rib&shy;bon</li></ul><table><tr><td>a<td>b</table>",
@@ -204,27 +202,6 @@ def test_numbers_are_what_they_are(one, other):
     assert read(f"<p>It is {one} now.</p>", f"It is {one} now.").coverage == 1
 
 
-def slow_coverage(blocks, lines):
-    """The oracle: which letters of the page stand in one of *lines*, letter by letter."""
-    page = "".join(blocks)
-    covered = [False] * len(page)
-    for line in lines:
-        place = page.find(line)
-        covered[place : place + len(line)] = [True] * len(line)
-    return sum(covered) / len(page)
-
-
-@each("seed", range(20))
-def test_coverage_is_the_share_of_letters_that_were_extracted(seed):
-    chance = random.Random(seed)
-    blocks = ["".join(chance.choices("abcdefgh", k=chance.randint(20, 80))) for _ in range(30)]
-    lines = [block for block in blocks if chance.random() < 0.6]
-    if seed % 2:
-        chance.shuffle(lines)
-    evidence = read("".join(f"<p>{block}</p>" for block in blocks), "\n".join(lines))
-    assert evidence.coverage == pytest.approx(slow_coverage(blocks, lines))
-
-
 @pytest.mark.alone
 def test_a_text_of_lines_that_are_not_found_takes_time_by_its_length():
     def seconds(size):
@@ -248,26 +225,10 @@ def test_evidence_is_equal_in_every_process():
     assert len(outputs_by_seed(script)) == 1
 
 
-MARKUP = st.lists(
-    st.sampled_from("p div nav a h1 script header main ul li select title svg b".split()).flatmap(
-        lambda tag: st.sampled_from([f"<{tag}>", f"</{tag}>", f"<{tag} href='/' role='menu'>"])
-    )
-    | st.text(max_size=40)
-    | st.sampled_from([*PARAGRAPHS, *TAGS, "\ufdd0", "\ufdd1\ufdd2", "\ufdd5", "\u00ad", "\ufdfa"])
-    | st.sampled_from(["&#xFDD0;", "&#0;", "&#xD800;", "&#x1F600;"]),
-    max_size=30,
-).map("".join)
-
-
-@given(MARKUP, st.text() | MARKUP)
-def test_any_text_of_any_page_covers_it_from_0_to_1_and_leaves_it_as_it_is(body, text):
-    tree = trafilatura.load_html(f"<html><body><p>{without_surrogates(body)}")
-    before = etree.tostring(tree)
-    evidence = VisibleText(tree).evidence(text, text)
+def test_characters_that_stand_for_marks_here_do_no_harm():
+    evidence = read("<p>a\ufdd0b\ufdd5 &#xFDD1;\ufdfa</p><h1>\ufdd2</h1>", "a\ufdd1", "\ufdd3")
     assert 0 <= evidence.coverage <= 1
     assert len(evidence.to_bytes()) == SIZE_OF_EVIDENCE
-    assert etree.tostring(tree) == before
-    assert VisibleText(tree).evidence(text, text) == evidence
 
 
 @each(
