@@ -3,12 +3,9 @@ import decimal
 import enum
 import sys
 from functools import partial
-from urllib.parse import urlsplit
 
 import pytest
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
 from own_process import run_script
 
 from dedup.limits import LONGEST_SCOPE
@@ -243,18 +240,6 @@ def test_the_language_of_a_page_that_says_too_much_is_cut():
     assert [language(name) for name in ("klingonish", "Ænglisc", " de ", "")] == [
         "klingoni", "nglisc", "de", "",
     ]  # fmt: skip
-
-
-@given(
-    st.lists(st.sampled_from(["http:", "x:", "/", "//", "@", ":80", "?", "#", "\t", "a", "B.c"]))
-)
-def test_the_host_is_the_same_whatever_follows_it(parts):
-    url = "".join(parts)
-    try:
-        name = urlsplit(url).netloc.rpartition("@")[2].lower()
-    except ValueError:
-        name = ""
-    assert host(url) in (name, name.removesuffix(":80"), name.removesuffix(":"))
 
 
 def test_items_that_tell_their_scope_are_versions_of_those_of_the_same_scope_only():

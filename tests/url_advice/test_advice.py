@@ -4,9 +4,7 @@ import random
 from time import process_time
 
 import pytest
-from cases import each, examples
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from cases import each
 
 from dedup.url_advice import url_advice
 
@@ -83,38 +81,6 @@ def test_what_repeats_another_repeats_one_that_stays():
 def test_what_is_no_url_of_the_web_is_left_out():
     pages = [("", 1), ("no url", 2), ("http://[", 3), ("ftp://a/b", 4), ("javascript:alert(1)", 5)]
     assert url_advice(pages).pages == 0
-
-
-SEGMENT = st.sampled_from(["a", "b", "v1.0", "v1.1", "latest", "index.html", ""])
-URL = st.builds(
-    lambda host, segments, query: f"{host}/{'/'.join(segments)}{query}",
-    st.sampled_from(["http://x.io", "https://x.io", "http://www.x.io", "http://docs.x.io"]),
-    st.lists(SEGMENT, min_size=1, max_size=3),
-    st.sampled_from(["", "?a=1", "?a=2", "?b=1", "?a=1&b=2", "?a_x=1&a_y=2"]),
-)
-
-
-@st.composite
-def crawls(draw):
-    """URLs with contents that are numbers: those of two bits that differ in one are near."""
-    urls = draw(st.lists(URL, unique=True, max_size=60))
-    chooser = draw(st.randoms(use_true_random=False))
-    contents = [*range(draw(st.integers(1, 4))), *[None] * draw(st.integers(0, 1))]
-    return [(url, chooser.choice(contents)) for url in urls]
-
-
-def near(pairs):
-    return [pair for pair in pairs if (pair[0] ^ pair[1]).bit_count() == 1]
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(150), deadline=None)
-@given(crawls(), st.randoms(use_true_random=False))
-def test_advice_does_not_depend_on_the_order_of_the_pages(pages, random):
-    result = url_advice(pages, near)
-    assert all(a.agreed <= a.compared <= a.pages + 1 for a in result.advice)
-    random.shuffle(pages)
-    assert url_advice(pages, near) == result
 
 
 def test_what_several_things_are_said_of_is_not_known():
