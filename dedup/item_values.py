@@ -158,6 +158,8 @@ class ItemValues:
 
 _MAIN_TEXT = "\0main text"
 """What stands for the main text of the item's page, in place of its words."""
+_NUMBER = "\0number"
+"""What stands for the path that leads to a number of a main text."""
 NOTHING = ItemValues({})
 """What an item says where the page alone decides."""
 
@@ -169,11 +171,17 @@ def _key(path: str, text: str, *, is_mark: bool = False) -> bytes:
     return bytes([first | MARK if is_mark else first & ~MARK, *others])
 
 
+def what_numbers_say(field: str, numbers: Iterable[str]) -> ItemValues:
+    """Return what the *numbers* of the main text say, which the *field* of an item has."""
+    return ItemValues({_key(_NUMBER, number): (field, number) for number in numbers})
+
+
 class PageOfItem:
     """The page that an item is made of, as far as it tells which values are no content.
 
     *urls*: under which it was asked for and found. *moments*: Unix times of its fetch and of the
-    start of the crawl. *main_text* is to be there only for what `has_long_text`.
+    start of the crawl. *numbers* are those of its main text, and *text_field* the field that will
+    have that, if any. *main_text* is to be there only for what `has_long_text`.
     """
 
     def __init__(
@@ -182,12 +190,16 @@ class PageOfItem:
         moments: Collection[float] = (),
         html: str = "",
         evidence: Evidence | None = None,
+        numbers: Iterable[str] = (),
+        text_field: str | None = None,
         main_text: str | None = None,
     ) -> None:
         self._urls = urls
         self._moments = moments
         self._html = html
         self._evidence = evidence
+        self._numbers = numbers
+        self._text_field = text_field
         self.main_text = main_text
 
     @cached_property
@@ -199,11 +211,12 @@ class PageOfItem:
 
         Not counted are: the URLs of the page and their usual hashes, the host in others of its own
         host, and in its title the version that they name; times within three minutes of its fetch
-        or of the start; the main text, but that there is one and what its value has besides it.
-        Raises UnreadableItemError.
+        or of the start; the main text, but its numbers, that there is one, and what its value has
+        besides it. Raises UnreadableItemError.
         """
         contents: dict[bytes, tuple[str, str]] = {}
         wholes = set()
+        text_field = self._text_field
         for path, name, content in values:
             try:
                 whole = text = self._content_of(content)
@@ -215,8 +228,11 @@ class PageOfItem:
             if text != whole:
                 wholes.add(_key(path, whole, is_mark=True))
                 contents[_key(path, _MAIN_TEXT)] = name, whole
+                text_field = text_field or name
             if text:
                 contents[_key(path, text)] = name, text
+        if text_field:
+            contents |= what_numbers_say(text_field, self._numbers).contents
         return ItemValues(contents, frozenset(wholes))
 
     def _content_of(self, value: Any) -> str:

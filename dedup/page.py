@@ -18,7 +18,7 @@ from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
 from dedup.preference import is_version
 from dedup.record import PageRecord
-from dedup.text import Document, count_words, simplify, without_surrogates
+from dedup.text import Document, count_words, numbers_in, simplify, without_surrogates
 from dedup.words import Documents
 
 
@@ -28,7 +28,7 @@ class Page:
 
     *text* is ``None`` where it was not kept; *canonical* is the URL of its canonical link, as it is
     written there; *sequences* are those of the text, if they were wanted; *seconds* is what each
-    stage took.
+    stage took. *numbers* are the `numbers_in` the text, of a page or a field that was read.
     """
 
     record: PageRecord
@@ -37,6 +37,7 @@ class Page:
     language: str | None = None
     canonical: str | None = None
     sequences: Sequences | None = None
+    numbers: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
     def under(self, key: str, scope: str = "") -> PageRecord:
@@ -144,6 +145,7 @@ class PageReader:
             extracted.language,
             extracted.canonical,
             sequences,
+            numbers_in(extracted.text),
             seconds,
         )
 

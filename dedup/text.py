@@ -288,6 +288,31 @@ def count_words(text: str, tokens: int) -> int:
     return tokens - sum((len(run) - 1) * 2 // 3 for run in _PAIRED.findall(text))
 
 
+def numbers_in(text: str) -> tuple[str, ...]:
+    """Return the numbers in *text*, each once, sorted; of more than 256, what stands for them all.
+
+    Versions are none: what follows a v, or has two points or more, but for groups of thousands.
+
+    >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR, 4x4, 10mg, 1,250.50")
+    ('1,250.50', '1.250.000', '10', '2', '4x4')
+    """
+    found = set()
+    for match in _NUMBER.finditer(text):
+        number, start = match[0], match.start()
+        has_points = number.count(".") > 1 and not _THOUSANDS.fullmatch(number)
+        if not has_points and text[max(0, start - 1) : start] not in ("v", "V"):
+            found.add(number)
+    if len(found) <= _MOST_NUMBERS:
+        return tuple(sorted(found))
+    digest = blake2b(" ".join(sorted(found)).encode(), digest_size=8).hexdigest()
+    return (f"{len(found)} numbers ({digest})",)
+
+
+_MOST_NUMBERS = 256
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:[a-z]+\d+)*", re.IGNORECASE)
+_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+
+
 def _subwords(word: str) -> "Iterator[str]":
     for match in _RUN_IN_WORD.finditer(word):
         run = match.group()

@@ -14,6 +14,7 @@ from dedup.text import (
     han_cutter,
     jieba_cutter,
     normalise,
+    numbers_in,
     printable,
     readable_url,
     simplify,
@@ -260,3 +261,28 @@ def test_it_leads_to_the_same_page(text):
     url = f"http://a/{quote(text)}"
     assert quote(readable_url(url), safe="/:%") == url
     assert unquote(readable_url(url)) == unquote(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Price: 1,250.50 EUR, 7% off, 5mg; again 7", "1,250.50 5 7"),
+        ("1.250.000 people, 12.000,75 in 2024", "1.250.000 12.000,75 2024"),
+        ("from 2026-05-12 to 13/05/2026 at 9:30", "05 12 13 2026 30 9"),
+        ("v2, V1.9, version 3, v0.1a3, 1.12.0 and 10.0.0.1: no versions", "3"),
+        ("版本v1.4.0，共25个，١٢", "25 ١٢"),
+        ("1920x1080 on 3f9c2 and tv5.", "1920x1080 3f9c2"),
+        ("", ""),
+    ],
+)
+def test_numbers_are_found_in_any_script_but_versions_are_none(text, numbers):
+    assert " ".join(numbers_in(text)) == " ".join(sorted(numbers.split()))
+
+
+def test_many_numbers_are_one_that_is_another_if_any_is():
+    many = [str(number) for number in range(257)]
+    assert len(numbers_in(" ".join(many[1:]))) == 256
+    [all_of_them] = numbers_in(" ".join(many))
+    assert all_of_them.startswith("257 numbers")
+    assert numbers_in(" ".join(reversed(many))) == (all_of_them,)
+    assert numbers_in(" ".join([*many[1:], "300"])) != (all_of_them,)

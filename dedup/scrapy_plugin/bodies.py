@@ -145,14 +145,18 @@ def _is_readable(response: Response) -> bool:
 def _pack(page: Page) -> bytes:
     record, language = page.record, language_of(page.language)
     content = record.tokens, record.digest, record.sketch, record.evidence
-    return marshal.dumps((content, language, page.canonical, sum(page.seconds.values())))
+    seconds = sum(page.seconds.values())
+    return marshal.dumps((content, language, page.canonical, page.numbers, seconds))
 
 
 def _unpack(packed: bytes) -> Page:
-    (tokens, digest, sketch, evidence), language, canonical, seconds = marshal.loads(packed)
+    (tokens, digest, sketch, evidence), *others = marshal.loads(packed)
+    language, canonical, numbers, seconds = others
     record = PageRecord(tokens=tokens, digest=digest, sketch=sketch, evidence=evidence)
     text = None if digest else ""
-    return Page(record, text, None, language or None, canonical, seconds={"read": seconds})
+    return Page(
+        record, text, None, language or None, canonical, None, numbers, seconds={"read": seconds}
+    )
 
 
 def _body_key(response: HtmlResponse) -> bytes:

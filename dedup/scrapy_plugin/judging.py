@@ -21,6 +21,7 @@ from dedup.item_values import (
     UnreadableItemError,
     has_long_text,
     values_of,
+    what_numbers_say,
 )
 from dedup.limits import shorten_url
 from dedup.logs import get_logger
@@ -210,7 +211,9 @@ class Judge:
         language = page.language
         if self.settings.scope.needs_language and language is None:  # text does not declare it
             language = language_of_text(page.text or "")
-        return await self._compare(page, self._scope_of(item, key, language), key, options)
+        said = what_numbers_say(self.settings.item_field or "", page.numbers)
+        scope = self._scope_of(item, key, language)
+        return await self._compare(page, scope, key, options, said=said)
 
     async def _what_says(
         self, item: Any, state: ResponseState, response: Response, page: Page
@@ -223,9 +226,11 @@ class Judge:
         of_items = state.page_of_items
         if of_items is None:
             body = response.text if isinstance(response, TextResponse) else ""
+            text_field = self.settings.fields.get("text")
             of_items = state.page_of_items = PageOfItem(
-                urls_of(response), (self._began, state.began), body, page.evidence
-            )
+                urls_of(response), (self._began, state.began), body, page.evidence,
+                page.numbers, None if text_field in ignored else text_field,
+            )  # fmt: skip
         if of_items.main_text is None and has_long_text(values):
             of_items.main_text = (await self.pages.read_with_text(response, state)).text or ""
         return of_items.what_says(values)

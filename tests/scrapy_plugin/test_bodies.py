@@ -5,6 +5,7 @@ from crawls import crawl_site
 from texts import article, page
 
 from dedup.scrapy_plugin import Extension
+from dedup.text import numbers_in
 
 
 @pytest.mark.parametrize(("without_item", "is_read_ahead"), [(None, True), (5, False), (14, False)])
@@ -37,15 +38,18 @@ def test_a_page_that_cannot_be_read_ahead_is_kept_and_counted_once():
 
 def test_a_body_that_is_read_once_more_for_its_text_has_no_other_sequences():
     """They were counted when it was read first."""
-    pages = []
+    pages, numbers = [], []
 
     async def parse(self, response):
         plugin = self.crawler.get_extension(Extension)
-        pages.append(await plugin.pages.read_with_text(response, plugin.states.of(response)))
+        state = plugin.states.of(response)
+        numbers.append((await plugin.pages.read(response, state)).numbers)
+        pages.append(await plugin.pages.read_with_text(response, state))
         yield {"url": response.url}
 
     crawl_site({"/a": page(article(1)), "/b": page(article(1))}, parse=parse)
     first, again = pages
+    assert numbers == [numbers_in(article(1))] * 2 == [first.numbers, again.numbers]
     assert first.text == again.text != ""
     assert first.sequences
     assert not again.sequences

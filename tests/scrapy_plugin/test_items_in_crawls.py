@@ -142,6 +142,29 @@ def test_a_page_that_changes_within_a_crawl_is_stored_again():
     assert result.dedup_stats["repeated"] == 2
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"DEDUP_FIELDS": {"text": "text"}}, {"DEDUP_ITEM_FIELD": "text"}]
+)
+@pytest.mark.parametrize("method", ["simhash", "verified"])
+def test_near_texts_whose_numbers_differ_are_stored_but_not_if_only_versions_do(
+    options: dict[str, Any], method: str
+):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        text = "" if "DEDUP_FIELDS" in options else " ".join(response.css("p::text").getall())
+        yield {"url": response.url, **({"text": text} if text else {})}
+
+    text = article(2, 300)
+    site = {f"/flat/{rent}": page(f"{text} The rent is {rent} EUR.") for rent in (700, 810, 925)}
+    brew = article(3, 300)
+    site |= {f"/brew/{n}": page(f"{brew} The version is v1.{n}.") for n in (7, 8, 9)}
+    site["/flat/copy"] = page(f"{text} The rent is EUR 810.")
+    result = crawl_site(site, parse=parse, DEDUP_METHOD=method, **options)
+    stored = [path_of(item["url"]) for item in result.items]
+    assert sorted(path.split("/")[1] for path in stored) == ["brew", "flat", "flat", "flat"]
+    assert {"/flat/700", "/flat/925"} < set(stored)
+    assert result.stats["dedup/objections/other_item"] == 2
+
+
 def test_what_a_page_says_no_more_is_news_where_it_is_a_value_and_none_where_it_is_an_item(
     tmp_path: Path,
 ):

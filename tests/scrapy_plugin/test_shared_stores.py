@@ -74,8 +74,8 @@ class Fleet:
 @pytest.fixture
 def fleet(server: RedisServer) -> Iterator[Fleet]:
     """Of the pages /0 to /5, which are different, and /0b to /5b, copies of them."""
-    pages = {f"/{number}": page(article(number + 1)) for number in range(6)}
-    pages |= {f"/{number}b": page(edited(article(number + 1))) for number in range(6)}
+    pages = {f"/{number}": page(article(number + 4)) for number in range(6)}
+    pages |= {f"/{number}b": page(edited(article(number + 4))) for number in range(6)}
     index = f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0?namespace=%(name)s"
     with served(pages) as url:
         yield Fleet(pages, url, index)
@@ -112,7 +112,7 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url_though_other_cr
     join_for_long(path if is_file else ServerUrl.of(fleet.index.replace("%(name)s", "test")))
     first = fleet.crawl("/0", "/1", "/2")
     assert first.stored == ["/0", "/1", "/2"]
-    fleet.pages["/0"] = page(edited(article(1)))
+    fleet.pages["/0"] = page(edited(article(4)))
     fleet.pages["/2"] = page(article(50))
     later = fleet.crawl("/0", "/1", "/3b", "/2", "/4")
     assert sorted(later.stored) == ["/0", "/2", "/4"]
