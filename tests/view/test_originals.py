@@ -17,7 +17,6 @@ from dedup.rule import MOST_OBJECTIONS, Kind, Rule
 from dedup.scan.read_record import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
-from dedup.view import indexes as module
 
 METHOD = SimHash()
 EVIDENCE = st.builds(
@@ -70,12 +69,6 @@ def judged(reference, page):
     return Kind.NEW, set(), waits
 
 
-def shows_the_same(page, other):
-    return (page.digest, page.scope, page.evidence[1:17], page.item) == (
-        other.digest, other.scope, other.evidence[1:17], other.item,
-    )  # fmt: skip
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("demands", [NORMAL, NORMAL._replace(titled_tokens=10**6), None])
 @settings(max_examples=examples(300), deadline=None)
@@ -115,35 +108,6 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
                     detector.follower.commit(ended)
                     reference.stored[own.record.key] = own
             open_claims = [] if fate == 2 else open_claims[:-1]
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(300), deadline=None)
-@given(st.lists(records(EVIDENCE), max_size=40), st.integers(1, 3))
-def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most):
-    """And nothing is dropped that a reference would keep: fewer questions drop fewer pages."""
-    rule = Rule(20)
-    detector, reference = Detector(METHOD, rule), Reference(METHOD, rule)
-    before, module.MOST_OBJECTIONS = module.MOST_OBJECTIONS, most
-    try:
-        for number, page in enumerate(pages):
-            page = page._replace(key=f"http://a/{number}")
-            equal, near = reference.matches(page, reference.stored)
-            is_copy = any(
-                shows_the_same(page, other.record) and reference.may_go(page, other, is_exact=True)
-                for other in reference.stored.values()
-            )
-            kind, _, _ = judged(reference, page)
-            verdict = detector.judge(page)
-            if is_copy:
-                assert verdict.kind is Kind.EXACT
-            if verdict.kind is Kind.NEW:
-                reference.stored[page.key] = Page.of(page)
-            else:
-                assert kind is not Kind.NEW
-                assert verdict.original in (equal if verdict.kind is Kind.EXACT else near)
-    finally:
-        module.MOST_OBJECTIONS = before
 
 
 @pytest.mark.slow
