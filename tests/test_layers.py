@@ -9,46 +9,28 @@ from syntax import PACKAGE, nodes_of
 
 from dedup.cli import COMMANDS
 
-LAYERS = [
-    {"arrays"},
-    {
-        "text",
-        "evidence",
-        "atomic_file",
-        "choices",
-        "limits",
-        "units",
-        "wilson",
-    },
-    {
-        "words",
-        "lexicon",
-        "diff",
-        "records",
-        "logs",
-        "record",
-        "scopes",
-        "extraction",
-        "preference",
-        "fingerprints",
-    },
-    {"methods", "rule", "claim", "item_values", "canonical"},
-    {"record_field", "plugins", "lost_text", "dropped"},
-    {"index"},
-    {"stores"},
-    {"search"},
-    {"page", "url_advice", "view"},
-    {"follower"},
-    {"earlier"},
-    {"detector"},
-    {"deduplicator", "workers", "report", "evaluation", "explanation", "calibration"},
-    {"scan", "history"},
-    {"spark"},
-    {"cli"},
-    {"scrapy_plugin"},
-    {"__main__"},
-]
-LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+LAYERS = """
+arrays
+text evidence atomic_file choices limits units wilson
+words lexicon diff records logs record scopes extraction preference fingerprints
+methods rule claim item_values canonical
+record_field plugins lost_text dropped
+index
+stores
+search
+page url_advice view
+follower
+earlier
+detector
+deduplicator workers report evaluation explanation calibration
+scan history
+spark
+cli
+scrapy_plugin
+__main__
+"""
+"""One a line, from the bottom up."""
+LEVEL = {part: level for level, line in enumerate(LAYERS.split("\n")) for part in line.split()}
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter"}
 
 
@@ -122,18 +104,7 @@ def test_the_crawler_imports_nothing_of_dedup():
     assert "dedup" not in imported
 
 
-HEAVY = {
-    *FRAMEWORKS,
-    "trafilatura",
-    "jieba",
-    "rjieba",
-    "lxml",
-    "pyarrow",
-    "tldextract",
-    "pyspark",
-}
-
-
+HEAVY = {*FRAMEWORKS, *"trafilatura jieba rjieba lxml pyarrow tldextract pyspark".split()}
 START = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
 ONLY_LATER = {"trafilatura", "jieba", "rjieba", "pyarrow", "pyspark", "rich", "jinja2",
               "tldextract"}  # fmt: skip

@@ -63,12 +63,3 @@ def test_the_better_url_of_a_page_in_a_log_of_before_ends_no_claim():
     released = to_bytes(Entry(7, b"somebody", 3, 4, 5.0, Released(6)))
     before = b"P" + released[1:] + b"http://better/"
     assert from_bytes(7, before) == from_bytes(7, released)
-
-
-@given(st.binary(max_size=200))
-def test_whatever_is_there_is_an_entry_or_an_error(data):
-    try:
-        entry = from_bytes(7, data)
-    except ValueError:
-        return
-    assert isinstance(entry, Entry)
