@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pairs import distance, matches
 from texts import article
 
-from dedup.methods.segments import Segments, content_defined_segments, equal_segments
-from dedup.methods.shingles import shingle_hashes
+from dedup.methods.segments import Segments, equal_segments
 from dedup.text import Document
 
 
@@ -33,20 +32,6 @@ def test_as_many_edits_survive_as_may_differ_of_10_equal_segments(edits):
     method = Segments(0.3, mode="equal", segments=10)
     assert matches(method, text, changed) == (edits <= 3)
     assert distance(method, text, changed) == (edits / 10 if edits <= 8 else math.inf)
-
-
-@given(st.lists(st.sampled_from("abcdefgh"), max_size=60), st.integers(1, 12))
-def test_content_defined_segments_are_those_cut_by_hand(tokens, length):
-    segments, current = [], ""
-    for place, token in enumerate(tokens):
-        current += token
-        last_three = tokens[place - 2 : place + 1] if place >= 2 else []
-        if last_three and int(shingle_hashes(last_three, 3)[0]) % length == 0:
-            segments.append(current)
-            current = ""
-    segments.append(current)
-    found = content_defined_segments(tokens, length)
-    assert [part for part in found if part] == [part for part in segments if part]
 
 
 @given(st.integers(0, 50), st.integers(1, 20))
