@@ -12,6 +12,7 @@ from datetime import time as time_of_day
 from enum import Enum
 from functools import cached_property, partial
 from hashlib import blake2b, md5, sha1, sha256
+from itertools import chain
 from numbers import Number
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -293,9 +294,9 @@ class PageOfItem:
     def _beside_main_text(self, text: str) -> str:
         """Return what of a long *text* is not the main text; all of it, if it is another one.
 
-        Those parts, in order and as they are, that have a word which neither the main text nor a
-        menu of the page has. Of HTML, attributes and scripts are parts, too, each with the next
-        word of the main text: which of several is chosen may be all that it says.
+        Those parts, in order and as they are, that have a word which neither the main text has nor
+        a menu of the page that *text* has, too. Of HTML, attributes and scripts are parts, too,
+        each with the next word of the main text: which of several is chosen may be all it says.
         """
         if text[0] in "[{":  # JSON
             return text
@@ -305,21 +306,22 @@ class PageOfItem:
         if 2 * len(words & self._main_words) < len(self._main_words):
             return text
         others = words - self._main_words
-        if others:
-            glued = {word for word in _words("".join(self._menus)) if not word.isnumeric()}
-            others -= _words(" ".join(self._menus)) | glued
+        menus = self._menus_within("".join(parts)) if others else []
+        glued = {word for word in _words("".join(menus)) if not word.isnumeric()}
+        others -= _words(" ".join(menus)) | glued
         # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
         pieces = {word for word in others if _UNSEPARATED.search(word)}
-        if len(pieces) * len(self._squeezed) < _MOST_SEARCHED:  # else all of them count
-            others -= {one for one in pieces if one in self._squeezed}
+        shown = _squeeze("".join([self.main_text or "", *menus]))
+        if len(pieces) * len(shown) < _MOST_SEARCHED:  # else all of them count
+            others -= {one for one in pieces if one in shown}
         told: list[str] = []
         is_before_main = False
         for part in parts:
             if not others.isdisjoint(_words(part)):
                 told.append(part)
                 is_before_main = is_html
-            elif is_before_main and (shown := _words(part) & self._main_words):
-                told.append(next(word for word in _WORD.findall(part) if word.casefold() in shown))
+            elif is_before_main and (found := _words(part) & self._main_words):
+                told.append(next(word for word in _WORD.findall(part) if word.casefold() in found))
                 is_before_main = False
         return " ".join(told)
 
@@ -327,16 +329,25 @@ class PageOfItem:
     def _main_words(self) -> set[str]:
         return _words(self.main_text or "")
 
-    @cached_property
-    def _menus(self) -> list[str]:
-        found = _texts_of_menus(self._html)
-        # One that has the main text is a tag that nobody has closed.
-        are_menus = 2 * len(_words(" ".join(found)) & self._main_words) < len(self._main_words)
-        return found if are_menus else []
+    def _menus_within(self, text: str) -> list[str]:
+        """Return the pieces of the menus of the page of which *text* has every piece.
+
+        A word of another menu may be what the text is about: of all towns there, the one here.
+        """
+        squeezed, left = _squeeze(text), _MOST_SEARCHED
+        found: list[str] = []
+        for menu in self._menus:
+            left -= len(menu) * len(squeezed)
+            if left > 0 and all(_squeeze(piece) in squeezed for piece in menu):
+                found += menu
+        return found
 
     @cached_property
-    def _squeezed(self) -> str:
-        return "".join("".join([self.main_text or "", *self._menus]).casefold().split())
+    def _menus(self) -> list[list[str]]:
+        found = _texts_of_menus(self._html)
+        # One that has the main text is a tag that nobody has closed.
+        words = _words(" ".join(chain.from_iterable(found)))
+        return found if 2 * len(words & self._main_words) < len(self._main_words) else []
 
 
 # In re, the vowel signs of Hindi and the like would end a word.
@@ -362,8 +373,8 @@ _MENUS = (
 )
 
 
-def _texts_of_menus(html: str) -> list[str]:
-    """Return the pieces of text in the menus of *html*, each once, also those within a word.
+def _texts_of_menus(html: str) -> list[list[str]]:
+    """Return the pieces of text in each menu of *html*, each once, also those within a word.
 
     What stands in scripts only is not shown: it may be the data of the page, or of another one.
     """
@@ -372,9 +383,9 @@ def _texts_of_menus(html: str) -> list[str]:
     root = _root_of(html)
     hidden = etree.Comment, "script", "style", "noscript", "template"
     etree.strip_elements(root, *hidden, with_tail=False)
-    texts: list[str] = []
+    texts: list[list[str]] = []
     for menu in reversed(root.xpath(_MENUS)):  # those within others first
-        texts += menu.itertext()
+        texts.append([*menu.itertext()])
         menu.clear(keep_tail=True)
     return texts
 
@@ -393,6 +404,10 @@ def _root_of(html: str) -> Any:
 
 def _version(word: str) -> str:
     return word.casefold().removeprefix("v")
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.casefold().split())
 
 
 def _words(text: str) -> set[str]:

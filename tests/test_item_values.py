@@ -343,7 +343,7 @@ class TestTexts:
             f"\n{MAIN}",
             MAIN.replace(" ", "\n\t"),
             half,
-            f"{MAIN} tea",
+            f"{MAIN} tea from Ceylon",
         ):
             assert beside(text) == []
 
@@ -372,8 +372,8 @@ class TestTexts:
         assert numbers({"name": "Desk"}, text_field="body") == [("body", "1,250"), ("body", "5")]
 
     def test_of_the_main_text_only_words_count_that_neither_that_nor_a_menu_has(self):
-        text = f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups"
-        assert beside(text) == ["Coffee inline étoile, -3 cups"]
+        text = f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups. Tea from Ceylon"
+        assert beside(text) == ["Coffee inline étoile, -3 cups."]
         assert beside(f"coffee {MAIN}") == ["coffee"]  # in HTML, the next word counts, too
 
     @each("word", ["scripted", "styled", "hushed", "described", "templated"])
@@ -421,7 +421,8 @@ class TestTexts:
     def test_words_that_nobody_separates_count_only_where_they_stand_nowhere(self):
         main_text, html = CHINESE * 3, "<nav>昨晚十点关门</nav>"
         assert beside(main_text, html, main_text) == []
-        assert beside(f"{main_text}五点开门。 十点关门。", html, main_text) == []
+        assert beside(f"{main_text}五点开门。 昨晚十点关门。", html, main_text) == []
+        assert beside(f"{main_text} 十点关门。", html, main_text) == ["十点关门。"]
         assert beside(f"{main_text} 昨天下雨", html, main_text) == ["昨天下雨"]
 
     def test_so_many_pieces_that_a_search_takes_long_count(self):
@@ -454,7 +455,17 @@ class TestTexts:
     def test_a_header_with_the_headline_is_no_menu(self):
         html = "<header><div><h1>Lamp</h1></div> blue</header>"
         assert beside(f"{MAIN} blue", html) == ["blue"]
-        assert beside(f"{MAIN} blue", html.replace("h1", "h2")) == []
+        assert beside(f"Lamp blue {MAIN}", html.replace("h1", "h2")) == []
+
+    def test_a_menu_that_a_text_does_not_have_as_a_whole_hides_no_word_of_it(self):
+        menus = "<nav>Towns: Leeds, <a>Derby</a></nav><nav>Hotels › <b>Derby</b></nav>"
+        assert beside(f"Derby {MAIN}", menus) == ["Derby"]
+        assert beside(f"Hotels › Derby {MAIN}", menus) == []
+        assert beside(f"Towns: Leeds, Derby {MAIN} Leeds", menus) == []
+
+    def test_what_takes_long_to_look_for_is_no_menu(self):
+        text = f"{MAIN} {'tea ' * 50_000}"
+        assert beside(text, f"<nav>tea{'<b>tea</b>' * 20_000}</nav>") != []
 
     @each("tag", ["script", "style", "noscript", "template"])
     def test_what_a_menu_does_not_show_counts(self, tag):
@@ -465,7 +476,7 @@ class TestTexts:
         assert beside(f"{MAIN} CoffeeMaker 2 12", menu) == ["12"]
 
     def test_menus_within_menus_are_read_once(self):
-        assert _texts_of_menus(f"<nav>{'<nav>a' * 1000}") == ["a"] * 1000
+        assert _texts_of_menus(f"<nav>{'<nav>a' * 1000}") == [["a"]] * 1000 + [[]]
 
     def test_with_a_short_main_text_and_as_json_it_counts_as_it_is(self):
         short, longer = (MAIN[:size] for size in (LONG_TEXT, LONG_TEXT + 1))
