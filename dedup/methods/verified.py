@@ -1,15 +1,13 @@
 """Candidates by MinHash bands, verified on a small sketch of shingles, numbers and length."""
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, count, pairwise
 from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array, Packed
+from dedup.arrays import Array, Packed, unique_pairs
 from dedup.methods.arguments import fixed, share
 from dedup.methods.base import BytesMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
@@ -24,7 +22,7 @@ _SIGNATURE_BITS = 1024
 _NUMBERS = 16
 # Fills the places of missing numbers; no number has this hash.
 _NO_NUMBER = 2**16 - 1
-_NO_NUMBERS = [_NO_NUMBER] * _NUMBERS
+_NUMBER = 2**32 - 1
 _REPLACED = 10.0
 _CHECKED = np.dtype(
     [
@@ -74,20 +72,19 @@ class Verified(ShingleMethod, BytesMethod):
     def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> list[bytes]:
         """Return of each text its block keys, and what is compared, of the dtype above."""
         tokens = words.counts[words.counts > 0]
-        numbers = [
-            own
-            for own, count in zip(
-                number_hashes(words, self.hashing), words.counts.tolist(), strict=True
-            )
-            if count
-        ]
+        numbers, sizes = number_hashes(words, self.hashing)
+        sizes = sizes[words.counts > 0]
+        rank = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        are_least = rank < _NUMBERS
+        text = np.repeat(np.arange(len(sizes)), sizes)[are_least]
         checked = np.zeros(len(counts), _CHECKED)
         checked["tokens"] = np.minimum(tokens, 2**16 - 1)
-        checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
-        checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
+        checked["numbers"] = np.minimum(sizes, 2**16 - 1)
+        checked["least_numbers"] = _NO_NUMBER
+        checked["least_numbers"][text, rank[are_least]] = numbers[are_least]
         checked["signature"] = one_bit_signatures(hashes, counts, _SIGNATURE_BITS)
-        keys = _keys(hashes, counts)
-        return [own + row.tobytes() for own, row in zip(keys, checked, strict=True)]
+        octets = checked.view(np.uint8).reshape(len(checked), -1)
+        return list(Packed.of_rows(np.hstack([_keys(hashes, counts), octets])))
 
     def payload(self, sketch: bytes) -> bytes:
         return sketch[-_CHECKED.itemsize :]
@@ -118,35 +115,42 @@ class Verified(ShingleMethod, BytesMethod):
         return keys[is_first], is_first.sum(axis=1), Packed.of_rows(octets[:, end:])
 
 
-def _keys(hashes: Array, sizes: Array) -> list[bytes]:
-    """Return the block keys of each set, as bytes."""
+def _keys(hashes: Array, sizes: Array) -> Array:
+    """Return the bytes of the block keys of each set, shape (sets, bytes), uint8."""
     # Mixed once more, so that the bins are independent of those of the signature.
     minimums = bin_minimums(mix(hashes), sizes, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
     for row in range(_ROWS):
         keys = mix(keys ^ minimums[:, :, row])
-    octets = keys.astype("<u8").view(np.uint8).reshape(-1, _BANDS, 8)[:, :, :_KEY_BYTES]
-    return [own.tobytes() for own in octets]
+    octets = keys.astype("<u8").view(np.uint8).reshape(-1, _BANDS, 8)
+    return octets[:, :, :_KEY_BYTES].reshape(len(octets), -1)
 
 
-def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
-    """Return of each text the unique 16-bit hashes of the tokens that contain a digit, sorted.
+def number_hashes(words: Words, hashing: Hashing = PLAIN) -> tuple[Array, Array]:
+    """Return the unique 16-bit hashes of the tokens with a digit: text by text, and sorted.
 
-    Each repetition of a number has another hash, as in a multiset.
+    Also returned is how many each text has, shape (texts,), int64. Each repetition of a number has
+    another hash, as in a multiset.
     """
     places = _with_digits(words)
-    ends = np.searchsorted(places, np.cumsum(words.counts)).tolist()
-    tokens = [token.decode() for token in words.tokens(places)]
-    numbers = []
-    for start, end in pairwise([0, *ends]):
-        before: defaultdict[str, count[int]] = defaultdict(count)  # how often each came before
-        numbers.append([f"{number}\x01{next(before[number])}" for number in tokens[start:end]])
+    texts = np.searchsorted(np.cumsum(words.counts), places, "right")
+    tokens = words.tokens(places)
+    different = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+    numbers = np.fromiter(map(different.__getitem__, tokens), np.int64, len(tokens))
+    order = np.lexsort((numbers, texts))
+    texts, numbers = texts[order], numbers[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (texts[1:] != texts[:-1]) | (numbers[1:] != numbers[:-1])
+    repetitions = np.arange(len(order)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     # Years and small numbers are in many texts.
-    different = list(dict.fromkeys(chain.from_iterable(numbers)))
-    hashes = hashing.feature_hashes(different) >> np.uint64(48)
-    least = np.minimum(hashes, np.uint64(_NO_NUMBER - 1)).tolist()
-    known = dict(zip(different, least, strict=True))
-    return [sorted({known[number] for number in own}) for own in numbers]
+    features, which = np.unique(repetitions << 32 | numbers, return_inverse=True)
+    names = list(different)
+    hashes = hashing.feature_hashes(
+        [f"{names[feature & _NUMBER].decode()}\x01{feature >> 32}" for feature in features.tolist()]
+    )
+    least = np.minimum(hashes >> np.uint64(48), np.uint64(_NO_NUMBER - 1))
+    texts, values = unique_pairs(texts, least[which])
+    return values, np.bincount(texts, minlength=len(words.counts))
 
 
 def _with_digits(words: Words) -> Array:
