@@ -1,6 +1,7 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from struct import Struct, unpack
@@ -46,7 +47,7 @@ class Sequences(NamedTuple):
         """Return them with the sample that so many *halvings* leave, if they are more."""
         if halvings <= self.halvings:
             return self
-        below = np.frombuffer(self.sample, "<u8").searchsorted(np.uint64(_ALL >> halvings))
+        below = bisect_left(self.hashes, _ALL >> halvings)
         return Sequences(self.different, halvings, self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:
