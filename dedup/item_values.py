@@ -161,6 +161,8 @@ _MAIN_TEXT = "\0main text"
 """What stands for the main text of the item's page, in place of its words."""
 _NUMBER = "\0number"
 """What stands for the path that leads to a number of a main text."""
+NUMBERS_OF = "numbers of "
+"""With it begins what stands for the field of that, before the name of the one with the text."""
 NOTHING = ItemValues({})
 """What an item says where the page alone decides."""
 
@@ -174,7 +176,8 @@ def _key(path: str, text: str, *, is_mark: bool = False) -> bytes:
 
 def what_numbers_say(field: str, numbers: Iterable[str]) -> ItemValues:
     """Return what the *numbers* of the main text say, which the *field* of an item has."""
-    return ItemValues({_key(_NUMBER, number): (field, number) for number in numbers})
+    name = f"{NUMBERS_OF}{field}"
+    return ItemValues({_key(_NUMBER, number): (name, number) for number in numbers})
 
 
 class PageOfItem:

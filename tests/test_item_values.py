@@ -357,19 +357,16 @@ class TestTexts:
 
     def test_the_numbers_of_the_main_text_count_where_an_item_has_it_or_will_have_it(self):
         def numbers(item, **options):
-            page = PageOfItem([URL], html=HTML, main_text=MAIN, numbers=["5", "1,250"], **options)
+            page = PageOfItem([URL], html=HTML, main_text=MAIN, numbers=["1,250", "5"], **options)
             return [told for told in contents(item, page) if told[1] in ("5", "1,250")]
 
+        def of(field):
+            return [(f"numbers of {field}", "1,250"), (f"numbers of {field}", "5")]
+
         assert numbers({"name": "Desk"}) == []
-        assert numbers({"name": "Desk", "text": f"{MAIN} tea"}) == [
-            ("text", "1,250"),
-            ("text", "5"),
-        ]
-        assert numbers({"html": f"<p>{MAIN}</p>", "text": MAIN}) == [
-            ("html", "1,250"),
-            ("html", "5"),
-        ]
-        assert numbers({"name": "Desk"}, text_field="body") == [("body", "1,250"), ("body", "5")]
+        assert numbers({"name": "Desk", "text": f"{MAIN} tea"}) == of("text")
+        assert numbers({"html": f"<p>{MAIN}</p>", "text": MAIN}) == of("html")
+        assert numbers({"name": "Desk"}, text_field="body") == of("body")
 
     def test_of_the_main_text_only_words_count_that_neither_that_nor_a_menu_has(self):
         text = f"{MAIN} Coffee from Ceylon, inline étoile, -3 cups. Tea from Ceylon"

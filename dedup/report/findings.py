@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dedup.item_values import NUMBERS_OF
 from dedup.report.charts import numbered, threshold_of
 from dedup.report.kept_pages import priority
 from dedup.report.report import Report
@@ -67,7 +68,8 @@ def _alarm(report: Report) -> Finding | None:
 def _items(report: Report) -> Finding | None:
     """Find fields that keep pages.
 
-    Where a page differs in two of them, or others in many, they may be other things.
+    Where a page differs in two of them, or others in many, they may be other things. So may those
+    that differ in a number of their main text, which no setting leaves out.
     """
     found = report.item_differences
     if found is None or found.in_fields < _FEW:
@@ -80,7 +82,9 @@ def _items(report: Report) -> Finding | None:
     names = ", ".join(f'"{name}"' for name in [*ignored, *fields])
     are_few = len(fields) <= _FEW_FIELDS
     is_alone = sum(field.pages for field in found.fields) <= found.in_fields
-    setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if are_few and is_alone else ""
+    has_numbers = any(name.startswith(NUMBERS_OF) for name in fields)
+    can_be_ignored = are_few and is_alone and not has_numbers
+    setting = f"DEDUP_IGNORE_FIELDS = [{names}]" if can_be_ignored else ""
     return Finding("items", (found.in_fields, shown + more, *urls), setting, "items")
 
 

@@ -194,11 +194,12 @@ def test_an_empty_crawl_has_no_findings():
 
 
 @each("pages", [12, 99])
-def test_fields_are_not_proposed_where_a_page_differs_in_two_of_them_or_they_are_many(pages):
-    """Also if others differ in fields that are not shown."""
+def test_fields_are_not_proposed_where_pages_may_be_other_things(pages):
+    """They differ in two fields, in many, also in such that are not shown, or in numbers."""
     in_two = [VIEWS, {**VIEWS, "name": "price", "pages": 1}]
     in_many = [{**VIEWS, "name": name, "pages": 4} for name in ("views", "price", "name")]
-    for fields in (in_two, in_many):
+    in_numbers = [{**VIEWS, "name": "numbers of text"}]
+    for fields in (in_two, in_many, in_numbers):
         of_things = differences(pages, 12) | {"fields": fields}
         [found] = findings(changed(EMPTY, item_differences=of_things))
         assert (found.name, found.setting) == ("items", "")
