@@ -219,43 +219,33 @@ async def test_times_are_those_of_the_server(place):
 
 
 @pytest.mark.slow
-async def test_answers_are_bounded_and_the_rest_is_read_and_a_snapshot_is_complete(place):
+async def test_answers_to_thousands_are_bounded_and_the_rest_is_read_and_a_snapshot_is_complete(
+    place,
+):
     process = await joined(place)
-    more = 5
-    answer = await process.exchange([record(number) for number in range(MOST_ENTRIES + more)])
-    assert answer.made == list(range(1, MOST_ENTRIES + more + 1))
+    size = MOST_ENTRIES + 5
+    answer = await process.exchange([record(number) for number in range(size)])
+    assert answer.made == list(range(1, size + 1))
     assert [entry.position for entry in answer.entries] == answer.made[:MOST_ENTRIES]
-    later = await process.exchange(seen=3)
-    assert [entry.position for entry in later.entries] == list(range(3, MOST_ENTRIES + 3))
-    entries = await process.log.entries(2)
-    assert [entry.position for entry in entries] == list(range(3, MOST_ENTRIES + 3))
+    for told in ((await process.exchange(seen=3)).entries, await process.log.entries(2)):
+        assert [entry.position for entry in told] == list(range(3, MOST_ENTRIES + 3))
     entries = await process.log.entries(MOST_ENTRIES)
-    assert [entry.event.record for entry in entries] == [
-        record(MOST_ENTRIES + number) for number in range(more)
-    ]
-    assert await process.log.entries(MOST_ENTRIES + more) == []
-    assert await process.log.entries(10_000_000_000) == []
-    # Serials count from 1, as positions do.
-    await process.exchange(commits=[(number, number) for number in answer.made[::2]])
-    stored, opened = counting(await snapshot_of(process.log))
-    assert (list(stored), list(opened)) == (answer.made[::2], answer.made[1::2])
-
-
-@pytest.mark.slow
-async def test_thousands_of_commits_in_one_request(place):
-    process = await joined(place)
-    claims = await process.claim(*(record(number) for number in range(9000)))
+    assert [entry.event.record for entry in entries] == list(map(record, range(size)))[-5:]
+    assert await process.log.entries(size) == await process.log.entries(10_000_000_000) == []
+    claims = [(number, number) for number in answer.made]  # serials count from 1, as positions do
     values = [number.to_bytes(8, "big") for number in range(256)]
     commits = [
-        (serial, Committed(number, (b"".join(values[: number % 257]),) * (number % 3), (number,)))
-        for number, serial in claims[:5000]
+        (n, Committed(n, (b"".join(values[: n % 257]),) * (n % 3), (n - 1,) * (n % 2 == 0)))
+        for n in range(1, 5001)
     ]
-    answer = await process.exchange(commits=commits, releases=claims[5000:])
+    answer = await process.exchange(commits=commits, releases=claims[5000:9000])
     assert answer.lost == []
-    assert (await process.exchange(commits=claims)).lost == [serial for _, serial in claims]
+    assert (await process.exchange(commits=claims[:9000])).lost == list(range(1, 9001))
     entries = await all_entries(process.log)
-    assert len(entries) == 18_000
-    assert [entry.event for entry in entries[9000:14_000]] == [event for _, event in commits]
+    assert len(entries) == size + 9000
+    assert [entry.event for entry in entries[size : size + 5000]] == [event for _, event in commits]
+    stored, opened = counting(await snapshot_of(process.log))
+    assert (sorted(stored), list(opened)) == ([*range(2, 5001, 2)], [*range(9001, size + 1)])
 
 
 async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
