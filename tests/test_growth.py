@@ -171,17 +171,20 @@ FUNCTIONS = {
 }
 
 
+def slow_units(function, units, before=""):
+    return [
+        unit
+        for unit in units
+        if not is_linear(function, unit, size=20_000, before=before, enough=0.1)
+    ]
+
+
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_reads_texts_takes_time_by_their_length(name):
     function, before = FUNCTIONS[name]
-    slow = [
-        unit
-        for unit in SAMPLES
-        if not is_linear(function, unit, size=20_000, before=before, enough=0.1)
-    ]
-    assert slow == []
+    assert slow_units(function, SAMPLES, before) == []
 
 
 @pytest.mark.alone
@@ -189,29 +192,8 @@ def test_what_reads_texts_takes_time_by_their_length(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_takes_time_by_the_length_of_the_text(name):
     method = METHODS[name]()
-    units = [
-        "a",
-        "a ",
-        "1 ",
-        "the a ",
-        "中",
-        "喜",
-        "あ",
-        ". ",
-        "a. ",
-        "北京大学",
-        "的",
-        "\n",
-        "a\n",
-    ]
-    slow = [
-        unit
-        for unit in units
-        if not is_linear(
-            lambda text: method.sketch(Document.from_main_text(text)), unit, size=20_000, enough=0.1
-        )
-    ]
-    assert slow == []
+    units = "a|a |1 |the a |中|喜|あ|. |a. |北京大学|的|\n|a\n".split("|")
+    assert slow_units(lambda text: method.sketch(Document.from_main_text(text)), units) == []
 
 
 def test_a_number_in_a_url_may_be_longer_than_python_reads():
