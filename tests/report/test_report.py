@@ -70,9 +70,7 @@ def test_its_json_is_the_documented_one_and_is_read_back():
 
 def test_one_of_an_older_version_is_read_and_shown():
     old = json.loads(EXAMPLE)
-    for key in (
-        "dropped_text", "weak", "chinese_scripts", "preferred",
-    ):  # fmt: skip
+    for key in ("dropped_text", "weak", "chinese_scripts", "preferred"):
         del old[key]
     report = Report.from_json(old)
     assert (report.dropped_text, report.preferred, report.weak) == (None, 0, {})

@@ -180,12 +180,6 @@ async def test_what_fails_leaves_a_store_that_knows_less(turn, place, ledger, pa
     assert not (await place.log().open()).is_in_use
 
 
-async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
-    with pytest.raises(LedgerError, match="is empty: no crawl has used it"):
-        await copy_to_ledger(place.log(), path)
-    assert list(path.parent.iterdir()) == []
-
-
 async def test_a_reset_meanwhile_is_noticed(place, path):
     process = await taking_part(place)
     await process.store(page(1))
