@@ -124,14 +124,6 @@ async def test_claims_of_before_a_history_changed_are_made_again_once_and_others
     assert not claim.is_open
 
 
-async def test_a_page_that_was_kept_unchecked_and_failed_is_not_entered(server):
-    one = await begun(server)
-    claim = one.detector.unchecked(page(NEAR, "a")).claim
-    assert one.detector.follower.late_claims == [claim]
-    one.detector.follower.release(claim)
-    assert (claim.is_open, one.detector.follower.late_claims) == (False, [])
-
-
 class Refusals(Process):
     """A process whose log refuses all requests at times, as servers do."""
 
@@ -215,11 +207,14 @@ async def test_an_item_is_not_compared_with_its_page_that_was_kept_unchecked(ser
     assert of_page.number < claim.number
 
 
-def test_a_page_that_is_not_compared_is_not_entered_later(server):
-    one = Process(server)
+async def test_a_page_that_is_not_compared_or_not_stored_is_not_entered_later(server):
+    one = await begun(server)
     verdict, claim, _ = one.detector.unchecked(PageRecord("a", "", 0))
     assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
-    assert not one.detector.follower.late_claims
+    claim = one.detector.unchecked(page(NEAR, "b")).claim
+    assert one.detector.follower.late_claims == [claim]
+    one.detector.follower.release(claim)
+    assert (claim.is_open, one.detector.follower.late_claims) == (False, [])
 
 
 @pytest.mark.parametrize("fails", [False, True])
