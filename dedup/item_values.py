@@ -307,7 +307,7 @@ class PageOfItem:
         a menu of the page that *text* has, too. Of HTML, attributes and scripts are parts, too,
         each with the next word of the main text: which of several is chosen may be all it says.
         """
-        if text[0] in "[{":  # JSON
+        if text[0] + text[-1] in ("[]", "{}"):  # JSON
             return text
         is_html = "</" in text
         parts = _parts_of(text) if is_html else text.split()
@@ -401,8 +401,11 @@ def _texts_of_menus(html: str) -> list[list[str]]:
 
 
 def _parts_of(html: str) -> list[str]:
-    """Return the pieces of text in *html*, and the values of attributes, in order."""
-    return list(map(str, _root_of(html).xpath("//@*|//text()")))
+    """Return the pieces of text in *html* and the values of attributes, in order.
+
+    Of an attribute without a value, such as "checked", the name.
+    """
+    return [str(part) or part.attrname for part in _root_of(html).xpath("//@*|//text()")]
 
 
 def _root_of(html: str) -> Any:

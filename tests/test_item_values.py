@@ -406,6 +406,8 @@ class TestTexts:
         main_text = f"{MAIN} old tea ferry 9"
         assert beside(one, main_text=main_text) == ["chosen Old seen 9"]
         assert beside(other, main_text=main_text) == ["chosen ferry seen 9"]
+        chosen = f"<p>{MAIN}</p><option>Old</option><option selected>tea</option>"
+        assert beside(chosen, main_text=main_text) == ["selected tea"]
 
     @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])
     def test_any_text_that_mentions_tags_is_read(self, text):
@@ -486,6 +488,7 @@ class TestTexts:
             (f"{longer} again", longer, False),
             (f"[{MAIN}]", MAIN, True),
             (f"{{{MAIN}}}", MAIN, True),
+            (f"[PATCH] {MAIN}", MAIN, False),
             (f"({MAIN})", MAIN, False),
         ]:
             page = PageOfItem([URL], main_text=main_text)
