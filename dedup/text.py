@@ -291,16 +291,17 @@ def count_words(text: str, tokens: int) -> int:
 def numbers_in(text: str) -> tuple[str, ...]:
     """Return the numbers in *text*, each once, sorted; of more than 256, what stands for them all.
 
-    Versions are none: what follows a v, or has two points or more, but for groups of thousands.
+    Versions are none: they follow a v and have a point, or have three parts or more of at most two
+    digits.
 
-    >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR, 4x4, 10mg, 1,250.50")
-    ('1,250.50', '1.250.000', '10', '2', '4x4')
+    >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR from 1.5.2026, 4x4, at -10 °C")
+    ('-10', '1.250.000', '1.5.2026', '2', '4x4')
     """
     found = set()
     for match in _NUMBER.finditer(text):
         number, start = match[0], match.start()
-        has_points = number.count(".") > 1 and not _THOUSANDS.fullmatch(number)
-        if not has_points and text[max(0, start - 1) : start] not in ("v", "V"):
+        is_after_v = text[max(0, start - 1) : start] in ("v", "V")
+        if not ((is_after_v and "." in number) or _VERSION.match(number)):
             found.add(number)
     if len(found) <= _MOST_NUMBERS:
         return tuple(sorted(found))
@@ -309,8 +310,12 @@ def numbers_in(text: str) -> tuple[str, ...]:
 
 
 _MOST_NUMBERS = 256
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:[a-z]+\d+)*", re.IGNORECASE)
-_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+# Also those above a line, and fractions.
+_DIGITS = "[\\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+"
+_NUMBER = re.compile(
+    rf"(?:(?<!\S)[-\u2212])?{_DIGITS}(?:[.,]{_DIGITS})*(?:[a-z]+\d+)*", re.IGNORECASE
+)
+_VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
 
 def _subwords(word: str) -> "Iterator[str]":

@@ -165,6 +165,8 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
             extraction = extracted_of(html, extractor, is_document=is_html)
             sides.append(Side(source, extraction, canonical_of(extraction.canonical, source)))
         names = names_of((side.source, side.extraction.evidence) for side in sides)
+        if any("://" in source for source in sources):
+            notes = ["A crawl also asks what the items say, and which page is canonical."]
     one, other = sides
     return explain(one, other, method or method_of("simhash"), rule, names), notes
 

@@ -89,7 +89,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if count or is_always_shown:
             yield label, f"{count:,} ({count / records:.1%})"
     if figures["evidence"] != "off" and not figures["with_evidence"]:
-        yield "evidence (--evidence)", "none: no record is a page of HTML"
+        yield "evidence (--evidence)", "none: no page of HTML; only texts count, no other fields"
     yield "kept records that others repeat", f"{figures['clusters']:,}"
     sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
     yield "read and written", " and ".join(sizes)

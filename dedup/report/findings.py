@@ -89,7 +89,8 @@ def _items(report: Report) -> Finding | None:
 
 
 def _told(field: Report) -> str:
-    return f"{printable(field.name)} ({field.pages:,}×: {printable(field.value)})"
+    more = ", …" * (field.pages > 1)
+    return f"{printable(field.name)} ({field.pages:,}×: {printable(field.value)}{more})"
 
 
 def _one_text(report: Report) -> Finding | None:

@@ -35,7 +35,7 @@ def _page_rows(report: Report) -> Rows:
     yield "  near-duplicates", _share(pages.near_duplicates, total)
     if pages.unchanged or pages.changed:
         yield "  unchanged", f"{_share(pages.unchanged, total)} since an earlier crawl"
-        yield "  changed", f"{_share(pages.changed, total)}, stored again"
+        yield "  changed", _share(pages.changed, total) + ", stored again" * bool(pages.changed)
     if pages.repeated:
         yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
     if skipped := sum(pages.skipped.values()):

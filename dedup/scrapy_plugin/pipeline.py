@@ -85,7 +85,8 @@ class ItemPipeline:
         if self._named > _MOST_NAMED:
             logger.log(
                 self._level,
-                'Dropped %d more, which LOG_LEVEL and DEDUP_LOG_LEVEL = "DEBUG" name, and a report',
+                "Dropped %d more: a report names them, and the log does if LOG_LEVEL and "
+                'DEDUP_LOG_LEVEL are "DEBUG"',
                 self._named - _MOST_NAMED,
             )
 

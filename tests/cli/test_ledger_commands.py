@@ -218,7 +218,8 @@ def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, 
         explained = json_of(capsys, "explain", a, b)
     assert [item["url"] for item in result.items] == ([a] if prefer else [a, b])
     assert fetched[0] == swapped[0] == "simhash: kept (other title), distance 2 of up to 3."
-    assert fetched[4].split() == ["canonical", "–", a]
+    assert "which page is canonical" in fetched[1]
+    assert fetched[5].split() == ["canonical", "–", a]
     assert [explained[side]["canonical"] for side in "ab"] == [None, a]
     told = shown(capsys, "explain", "--ledger", known.ledger, a, b)
     assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")

@@ -40,7 +40,7 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
         "too short for near-duplicates 1 (16.7%)",
         "exact duplicates 1 (16.7%)",
         "near-duplicates 1 (16.7%)",
-        "evidence (--evidence) none: no record is a page of HTML",
+        "evidence (--evidence) none: no page of HTML; only texts count, no other fields",
         "kept records that others repeat 2",
     ]
     assert told[8].startswith("read and written ")
