@@ -291,18 +291,18 @@ def count_words(text: str, tokens: int) -> int:
 def numbers_in(text: str) -> tuple[str, ...]:
     """Return the numbers in *text*, each once, sorted; of more than 256, what stands for them all.
 
-    Versions are none: they follow a v and have a point, or have three parts or more of at most two
-    digits.
+    Each has its currency, or a unit of up to three letters. Versions are none: they follow a v and
+    have a point, or have three parts or more of at most two digits.
 
     >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR from 1.5.2026, 4x4, at -10 °C")
-    ('-10', '1.250.000', '1.5.2026', '2', '4x4')
+    ('-10°C', '1.250.000EUR', '1.5.2026', '2', '4x4')
     """
     found = set()
     for match in _NUMBER.finditer(text):
-        number, start = match[0], match.start()
+        (number, unit), start = match.groups(""), match.start()
         is_after_v = text[max(0, start - 1) : start] in ("v", "V")
         if not ((is_after_v and "." in number) or _VERSION.match(number)):
-            found.add(number)
+            found.add(number + unit)
     if len(found) <= _MOST_NUMBERS:
         return tuple(sorted(found))
     digest = blake2b(" ".join(sorted(found)).encode(), digest_size=8).hexdigest()
@@ -312,8 +312,11 @@ def numbers_in(text: str) -> tuple[str, ...]:
 _MOST_NUMBERS = 256
 # Also those above a line, and fractions.
 _DIGITS = "[\\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+"
+_CURRENCY = "[$£¥₩€₹₺₽]"
 _NUMBER = re.compile(
-    rf"(?:(?<!\S)[-\u2212])?{_DIGITS}(?:[.,]{_DIGITS})*(?:[a-z]+\d+)*", re.IGNORECASE
+    rf"((?:(?<!\S)[-\u2212]|{_CURRENCY})?{_DIGITS}(?:[.,]{_DIGITS})*(?:[a-z]+\d+)*)"
+    rf"(?:[ \xa0]?(°?[^\W\d_]{{1,3}}|[%°]|{_CURRENCY})(?!\w))?",
+    re.IGNORECASE,
 )
 _VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
