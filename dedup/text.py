@@ -300,9 +300,9 @@ def numbers_in(text: str) -> tuple[str, ...]:
     found = set()
     for match in _NUMBER.finditer(text):
         (number, unit), start = match.groups(""), match.start()
-        is_after_v = text[max(0, start - 1) : start] in ("v", "V")
-        if not ((is_after_v and "." in number) or _VERSION.match(number)):
-            found.add(number + unit)
+        before = text[max(0, start - 1) : start]
+        if not ((before in ("v", "V") and "." in number) or _VERSION.match(number)):
+            found.add(number if before.isalpha() else number + unit)  # a V8 has no unit
     if len(found) <= _MOST_NUMBERS:
         return tuple(sorted(found))
     digest = blake2b(" ".join(sorted(found)).encode(), digest_size=8).hexdigest()
