@@ -65,7 +65,7 @@ def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: in
     wanted = logging.getLevelNamesMapping()[level]
     messages = [record.getMessage() for record in result.log if record.levelno >= wanted]
     assert len([one for one in messages if one.startswith("Dropped <")]) == named
-    others = [one for one in messages if one.startswith("Dropped 3 more, ")]
+    others = [one for one in messages if one.startswith("Dropped 3 more: ")]
     assert len(others) == (named < 23)
 
 
