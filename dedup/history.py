@@ -125,7 +125,7 @@ class LedgerHistory:
                     f"{look.objection}"
                 )
                 if fields:
-                    words += f", in {fields}. DEDUP_IGNORE_FIELDS leaves fields out"
+                    words += f", in {fields}"
                 yield {
                     "what": "kept although alike", "objection": look.objection.value,
                     "fields": fields, "other": its_url, "other_page": other, "words": f"{words}.",

@@ -289,7 +289,7 @@ def count_words(text: str, tokens: int) -> int:
 
 
 def numbers_in(text: str) -> tuple[str, ...]:
-    """Return the numbers in *text*, each once, sorted; of more than 256, what stands for them all.
+    """Return the numbers in *text*, each once, sorted; of very many, what stands for them all.
 
     Each has its currency, or a unit of up to three letters. Versions are none: they follow a v and
     have a point, or have three parts or more of at most two digits.
@@ -303,19 +303,22 @@ def numbers_in(text: str) -> tuple[str, ...]:
         before = text[max(0, start - 1) : start]
         if not ((before in ("v", "V") and "." in number) or _VERSION.match(number)):
             found.add(number if before.isalpha() else number + unit)  # a V8 has no unit
-    if len(found) <= _MOST_NUMBERS:
-        return tuple(sorted(found))
-    digest = blake2b(" ".join(sorted(found)).encode(), digest_size=8).hexdigest()
-    return (f"{len(found)} numbers ({digest})",)
+    numbers = tuple(sorted(found))
+    together = " ".join(numbers)
+    if len(numbers) <= _MOST_NUMBERS and len(together) <= _MOST_CHARACTERS:
+        return numbers
+    digest = blake2b(together.encode(), digest_size=8).hexdigest()
+    return (f"{len(numbers)} numbers ({digest})",)
 
 
-_MOST_NUMBERS = 256
+# They are kept for each body that a crawl reads, and a number may be as long as its text.
+_MOST_NUMBERS, _MOST_CHARACTERS = 256, 4_000
 # Also those above a line, and fractions.
 _DIGITS = "[\\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+"
 _CURRENCY = "[$£¥₩€₹₺₽]"
 _NUMBER = re.compile(
     rf"((?:(?<!\S)[-\u2212]|{_CURRENCY})?{_DIGITS}(?:[.,]{_DIGITS})*(?:[a-z]+\d+)*)"
-    rf"(?:[ \xa0]?(°?[^\W\d_]{{1,3}}|[%°]|{_CURRENCY})(?!\w))?",
+    rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°]|{_CURRENCY})(?!\w))?",
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")

@@ -265,6 +265,7 @@ def test_letters_are_shown_and_everything_else_stays_escaped(url, shown):
             "12.03.2026, 1.12.2026, 0170.123.4599, 10.30.00",
             "12.03.2026 1.12.2026 0170.123.4599 10.30.00",
         ),
+        ("5  EUR, 7\n kg, 9\u202f%, 3\n\nrooms", "5EUR 7kg 9% 3"),  # blanks do not count
         ("10² Pa, -5 °C or 5-7, ½, 1½.", "10²Pa -5°C 5 7 ½ 1½"),
         ("5 mW, 5MW and 61 m²: $5, €5, 5 € + 5.", "5MW 5mW 61m² $5 €5 5€ 5"),
         ("版本v1.4.0，共25个，١٢", "25 ١٢"),
@@ -283,3 +284,11 @@ def test_many_numbers_are_one_that_is_another_if_any_is():
     assert all_of_them.startswith("257 numbers")
     assert numbers_in(" ".join(reversed(many))) == (all_of_them,)
     assert numbers_in(" ".join([*many[1:], "300"])) != (all_of_them,)
+
+
+def test_a_number_as_long_as_its_text_is_not_kept():
+    longest = "1" * 4_000
+    assert numbers_in(longest) == (longest,)
+    [number] = numbers_in(f"{longest}2")
+    assert number.startswith("1 numbers")
+    assert numbers_in(f"{longest}3") != (number,)
