@@ -291,35 +291,46 @@ def count_words(text: str, tokens: int) -> int:
 def numbers_in(text: str) -> tuple[str, ...]:
     """Return the numbers in *text*, each once, sorted; of very many, what stands for them all.
 
-    Each has its currency, or a unit of up to three letters. Versions are none: they follow a v and
-    have a point, or have three parts or more of at most two digits.
+    Each has its currency, or a unit of up to three letters. Those in Chinese signs have what is
+    counted. Versions are none: they follow a v and have a point, or have three parts or more of at
+    most two digits.
 
     >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR from 1.5.2026, 4x4, at -10 °C")
     ('-10°C', '1.250.000EUR', '1.5.2026', '2', '4x4')
     """
-    found = set()
+    found = set() if text.isascii() else {*_CHINESE_NUMBER.findall(text)}
     for match in _NUMBER.finditer(text):
         (number, unit), start = match.groups(""), match.start()
         before = text[max(0, start - 1) : start]
-        if not ((before in ("v", "V") and "." in number) or _VERSION.match(number)):
-            found.add(number if before.isalpha() else number + unit)  # a V8 has no unit
+        if (before in ("v", "V") and "." in number) or _VERSION.match(number):
+            continue
+        if before.isalpha():  # a V8 has no unit
+            unit = ""
+        elif before in _CURRENCIES or (
+            before in _MINUS and not text[max(0, start - 2) : start - 1].strip()
+        ):
+            number = before + number
+        found.add(number + unit)
     numbers = tuple(sorted(found))
     together = " ".join(numbers)
-    if len(numbers) <= _MOST_NUMBERS and len(together) <= _MOST_CHARACTERS:
+    if len(together) <= _MOST_CHARACTERS:
         return numbers
     digest = blake2b(together.encode(), digest_size=8).hexdigest()
     return (f"{len(numbers)} numbers ({digest})",)
 
 
-# They are kept for each body that a crawl reads, and a number may be as long as its text.
-_MOST_NUMBERS, _MOST_CHARACTERS = 256, 4_000
+_MOST_CHARACTERS = 400
+"""Of so many, some 80 numbers, each is kept for each body that a crawl reads."""
 # Also those above a line, and fractions.
 _DIGITS = "[\\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+"
-_CURRENCY = "[$£¥₩€₹₺₽]"
+_CURRENCIES = "$£¥₩€₹₺₽"
+_MINUS = "-\u2212"
 _NUMBER = re.compile(
-    rf"((?:(?<!\S)[-\u2212]|{_CURRENCY})?{_DIGITS}(?:[.,]{_DIGITS})*(?:[a-z]+\d+)*)"
-    rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°]|{_CURRENCY})(?!\w))?",
-    re.IGNORECASE,
+    rf"({_DIGITS}(?:[.,]{_DIGITS})*(?:[a-zA-Z]+\d+)*)"
+    rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°{_CURRENCIES}])(?!\w))?"
+)
+_CHINESE_NUMBER = re.compile(
+    "[〇零一二两三四五六七八九十百千万亿]+[年月日天岁元块条款章节名个人次期届号楼]"
 )
 _VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 

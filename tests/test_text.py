@@ -268,7 +268,8 @@ def test_letters_are_shown_and_everything_else_stays_escaped(url, shown):
         ("5  EUR, 7\n kg, 9\u202f%, 3\n\nrooms", "5EUR 7kg 9% 3"),  # blanks do not count
         ("10² Pa, -5 °C or 5-7, ½, 1½.", "10²Pa -5°C 5 7 ½ 1½"),
         ("5 mW, 5MW and 61 m²: $5, €5, 5 € + 5.", "5MW 5mW 61m² $5 €5 5€ 5"),
-        ("版本v1.4.0，共25个，١٢", "25 ١٢"),
+        ("版本v1.4.0，共25个，١٢，五日，第三十五条，一些", "25 ١٢ 五日 三十五条"),
+        ("(€500) or a £5-note, -5 or (−5)", "€500 £5 -5or 5"),
         ("1920x1080 on 3f9c2 and tv5.", "1920x1080on 3f9c2and 5"),
         ("", ""),
     ],
@@ -278,16 +279,16 @@ def test_numbers_are_found_in_any_script_but_versions_are_none(text, numbers):
 
 
 def test_many_numbers_are_one_that_is_another_if_any_is():
-    many = [str(number) for number in range(257)]
-    assert len(numbers_in(" ".join(many[1:]))) == 256
+    many = [str(number) for number in range(100, 201)]
+    assert len(numbers_in(" ".join(many[1:]))) == 100
     [all_of_them] = numbers_in(" ".join(many))
-    assert all_of_them.startswith("257 numbers")
+    assert all_of_them.startswith("101 numbers")
     assert numbers_in(" ".join(reversed(many))) == (all_of_them,)
     assert numbers_in(" ".join([*many[1:], "300"])) != (all_of_them,)
 
 
 def test_a_number_as_long_as_its_text_is_not_kept():
-    longest = "1" * 4_000
+    longest = "1" * 400
     assert numbers_in(longest) == (longest,)
     [number] = numbers_in(f"{longest}2")
     assert number.startswith("1 numbers")
