@@ -148,7 +148,9 @@ class TestWhatIsRead:
         ("one", "other"),
         [
             ({"a": (5, 6)}, {"a": (6, 5)}),
+            ({"a": ("x", "y")}, {"a": ("y", "x")}),
             ({"a": [3, 1]}, {"a": [1, 3]}),
+            ({"a": ["$3", "$1"]}, {"a": ["$1", "$3"]}),
             ({"a": deque(["6 : 4", "4 : 6", None])}, {"a": ["4 : 6", "6 : 4", None]}),
             ({"a": ["tea", "-2 g", "salt", "5 g"]}, {"a": ["tea", "5 g", "salt", "-2 g"]}),
             ({"a": [(1, 2)]}, {"a": [(2, 1)]}),
@@ -406,7 +408,7 @@ class TestTexts:
         main_text = f"{MAIN} old tea ferry 9"
         assert beside(one, main_text=main_text) == ["chosen Old seen 9"]
         assert beside(other, main_text=main_text) == ["chosen ferry seen 9"]
-        chosen = f"<p>{MAIN}</p><option>Old</option><option selected>tea</option>"
+        chosen = f"<p>{MAIN}</p><option>Old</option><option selected=''>tea</option>"
         assert beside(chosen, main_text=main_text) == ["selected tea"]
 
     @pytest.mark.parametrize("text", ['{"a": "</p>"}', '["</p>"]', "</p> \ud83d", "</p>"])

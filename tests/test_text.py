@@ -266,7 +266,7 @@ def test_letters_are_shown_and_everything_else_stays_escaped(url, shown):
             "12.03.2026 1.12.2026 0170.123.4599 10.30.00",
         ),
         ("5  EUR, 7\n kg, 9\u202f%, 3\n\nrooms", "5EUR 7kg 9% 3"),  # blanks do not count
-        ("10² Pa, -5 °C or 5-7, ½, 1½.", "10²Pa -5°C 5 7 ½ 1½"),
+        ("10² Pa, -5 °C or 5-7, ½, 1½, ⅔.", "10²Pa -5°C 5 7 ½ 1½ ⅔"),
         ("5 mW, 5MW and 61 m²: $5, €5, 5 € + 5.", "5MW 5mW 61m² $5 €5 5€ 5"),
         ("版本v1.4.0，共25个，١٢，五日，第三十五条，一些", "25 ١٢ 五日 三十五条"),
         ("(€500) or a £5-note, -5 or (−5)", "€500 £5 -5or 5"),
