@@ -51,7 +51,7 @@ class Numbered(Silent):
         number = int(self.path[1:])
         content = self.texts[number]
         chooser = random.Random(content)
-        text = " ".join(f"{chooser.choice(STEMS)}{chooser.randrange(1000)}" for _ in range(WORDS))
+        text = " ".join("".join(chooser.choices(STEMS, k=3)) for _ in range(WORDS))
         page = (
             f"<html><head><title>Story {content}</title></head><body><nav>{number}</nav>"
             f"<article><p>{text}.</p></article><footer>Page {number}</footer></body></html>"
