@@ -329,8 +329,9 @@ _NUMBER = re.compile(
     rf"({_DIGITS}(?:[.,]{_DIGITS})*(?:[a-zA-Z]+\d+)*)"
     rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°{_CURRENCIES}])(?!\w))?"
 )
-_CHINESE_NUMBER = re.compile(
-    "[〇零一二两三四五六七八九十百千万亿]+[年月日天岁元块条款章节名个人次期届号楼]"
+_CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
+_CHINESE_NUMBER = re.compile(  # where they begin, so that many are not counted again from each one
+    f"(?<!{_CHINESE_DIGITS}){_CHINESE_DIGITS}+[年月日天岁元块条款章节名个人次期届号楼]"
 )
 _VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 

@@ -24,6 +24,7 @@ import crawler
 import dedup
 from dedup.diff import word_diff
 from dedup.extraction import language_of_text, text_of_fragment, trafilatura
+from dedup.item_values import _parts_of
 from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
 from dedup.preference import CRITERIA, Copy, Preference
@@ -35,7 +36,7 @@ from dedup.url_advice.urls import Url, in_any_folder, parts_of, without
 
 PACKAGES = (dedup, crawler)
 SAMPLES = [
-    *string.punctuation, *"aZ09 \n", *"中あé\u0301ก٣İ\u200b。\ufffd\ud800",
+    *string.punctuation, *"aZ09 \n", *"中一あé\u0301ก٣İ\u200b。\ufffd\ud800",
     *("<!--", "-->", "<script>", "</script", "<style ", "</p>", "<br", "<?xml", "<a ", "&#", "&#9"),
     *("v1.", "1.", "a.", "a-", ";a=", "1a", " a", ". ", "a ", "1/", "\u0301\uff9e", "\u0301\u0316"),
 ]  # fmt: skip
@@ -194,6 +195,12 @@ def test_every_method_takes_time_by_the_length_of_the_text(name):
     method = METHODS[name]()
     units = "a|a |1 |the a |中|喜|あ|. |a. |北京大学|的|\n|a\n".split("|")
     assert slow_units(lambda text: method.sketch(Document.from_main_text(text)), units) == []
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_the_html_of_an_item_takes_time_by_its_length():
+    assert is_linear(_parts_of, "<i a>b</i>", size=40_000)
 
 
 def test_a_number_in_a_url_may_be_longer_than_python_reads():
