@@ -304,7 +304,7 @@ def numbers_in(text: str) -> tuple[str, ...]:
         before = text[max(0, start - 1) : start]
         if (before in ("v", "V") and "." in number) or _VERSION.match(number):
             continue
-        if before.isalpha():  # a V8 has no unit
+        if before.isascii() and before.isalpha():  # a V8 has no unit
             unit = ""
         elif before in _CURRENCIES or (
             before in _MINUS and not text[max(0, start - 2) : start - 1].strip()
@@ -331,7 +331,7 @@ _NUMBER = re.compile(
 )
 _CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
 _CHINESE_NUMBER = re.compile(  # where they begin, so that many are not counted again from each one
-    f"(?<!{_CHINESE_DIGITS}){_CHINESE_DIGITS}+[年月日天岁元块条款章节名个人次期届号楼]"
+    f"(?<!{_CHINESE_DIGITS}){_CHINESE_DIGITS}+[年月日岁元块条款章节名期届号楼]"
 )
 _VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 

@@ -268,7 +268,10 @@ def test_letters_are_shown_and_everything_else_stays_escaped(url, shown):
         ("5  EUR, 7\n kg, 9\u202f%, 3\n\nrooms", "5EUR 7kg 9% 3"),  # blanks do not count
         ("10² Pa, -5 °C or 5-7, ½, 1½, ⅔.", "10²Pa -5°C 5 7 ½ 1½ ⅔"),
         ("5 mW, 5MW and 61 m²: $5, €5, 5 € + 5.", "5MW 5mW 61m² $5 €5 5€ 5"),
-        ("版本v1.4.0，共25个，١٢，五日，第三十五条，一些", "25 ١٢ 五日 三十五条"),
+        (
+            "版本v1.4.0，共25个，١٢，五日，第三十五条，一些，一个，售价5克",
+            "25个 ١٢ 五日 三十五条 5克",
+        ),
         ("(€500) or a £5-note, -5 or (−5)", "€500 £5 -5or 5"),
         ("1920x1080 on 3f9c2 and tv5.", "1920x1080on 3f9c2and 5"),
         ("", ""),

@@ -39,8 +39,9 @@ def reason_not_to_read(response: Response) -> str | None:
 class BodyReader:
     """Reads the pages of responses and of items' fields, but no body twice.
 
-    It remembers what a verdict needs of each body (some 180 bytes). A body that comes again is left
-    out of the estimate of lost text, and is read again if somebody needs its text.
+    It remembers what a verdict needs of each body (some 180 bytes, and its numbers). A body that
+    comes again is left out of the estimate of lost text, and is read again if somebody needs its
+    text.
 
     Where callbacks had items of many pages before, it reads the next ones before these run. Once a
     callback runs, Scrapy starts CONCURRENT_ITEMS tasks for its output. If that waits for its page
