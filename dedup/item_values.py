@@ -361,7 +361,7 @@ class PageOfItem:
 
 # In re, the vowel signs of Hindi and the like would end a word.
 _WORD = regex.compile(r"\w+")
-_FIGURE = re.compile(r"\W*\d")
+_FIGURE = re.compile(r"\A\W*\d")
 _VERSION = re.compile(r"v\d+(?:\.\w+)+", re.IGNORECASE)
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(

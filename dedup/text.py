@@ -333,7 +333,7 @@ _CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
 _CHINESE_NUMBER = re.compile(  # where they begin, so that many are not counted again from each one
     f"(?<!{_CHINESE_DIGITS}){_CHINESE_DIGITS}+[年月日岁元块条款章节名期届号楼]"
 )
-_VERSION = re.compile(r"(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
+_VERSION = re.compile(r"\A(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
 
 def _subwords(word: str) -> "Iterator[str]":
