@@ -211,7 +211,8 @@ class Judge:
         language = page.language
         if self.settings.scope.needs_language and language is None:  # text does not declare it
             language = language_of_text(page.text or "")
-        said = what_numbers_say(self.settings.item_field or "", page.numbers)
+        field = self.settings.text_field
+        said = what_numbers_say(field, page.numbers) if field else NOTHING
         scope = self._scope_of(item, key, language)
         return await self._compare(page, scope, key, options, said=said)
 
@@ -226,10 +227,9 @@ class Judge:
         of_items = state.page_of_items
         if of_items is None:
             body = response.text if isinstance(response, TextResponse) else ""
-            text_field = self.settings.fields.get("text")
             of_items = state.page_of_items = PageOfItem(
                 urls_of(response), (self._began, state.began), body, page.evidence,
-                page.numbers, None if text_field in ignored else text_field,
+                page.numbers, self.settings.text_field,
             )  # fmt: skip
         if of_items.main_text is None and has_long_text(values):
             of_items.main_text = (await self.pages.read_with_text(response, state)).text or ""

@@ -15,6 +15,7 @@ from scrapy.utils.job import job_dir
 from dedup.choices import did_you_mean, name_of
 from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
+from dedup.item_values import ALL_FIELDS
 from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
@@ -158,6 +159,13 @@ class DedupSettings:
     def fields_without_content(self) -> frozenset[str]:
         """The fields of items that say nothing of the content."""
         return self.ignore_fields | {*filter(None, (self.sketch_field, self._mark_field))}
+
+    @property
+    def text_field(self) -> str | None:
+        """The field that has the main text, or gets it, unless it says nothing."""
+        field = self.item_field or self.fields.get("text")
+        is_ignored = not self.ignore_fields.isdisjoint((field, ALL_FIELDS))
+        return None if is_ignored else field
 
     @property
     def rule(self) -> Rule:

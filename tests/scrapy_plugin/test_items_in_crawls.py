@@ -165,15 +165,22 @@ def test_near_texts_whose_numbers_differ_are_stored_but_not_if_only_versions_do(
     assert result.stats["dedup/objections/other_item"] == 2
 
 
-def test_the_numbers_of_a_text_do_not_count_in_a_field_that_does_not():
+@pytest.mark.parametrize(
+    "options", [{"DEDUP_FIELDS": {"text": "text"}}, {"DEDUP_ITEM_FIELD": "text"}]
+)
+@pytest.mark.parametrize("ignored", ["text", "*"])
+def test_the_numbers_of_a_text_do_not_count_in_a_field_that_does_not(
+    options: dict[str, Any], ignored: str
+):
     text = article(2, 300)
     site = {f"/flat/{rent}": page(f"{text} The rent is {rent} EUR.") for rent in (700, 810)}
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield {"url": response.url}
+        text = " ".join(response.css("p::text").getall())
+        yield {"url": response.url, **({"text": text} if "DEDUP_ITEM_FIELD" in options else {})}
 
-    options = {"DEDUP_FIELDS": {"text": "text"}, "DEDUP_IGNORE_FIELDS": ["text"]}
-    assert len(crawl_site(site, parse=parse, **options).items) == 1
+    result = crawl_site(site, parse=parse, DEDUP_IGNORE_FIELDS=[ignored], **options)
+    assert len(result.items) == 1
 
 
 def test_what_a_page_says_no_more_is_news_where_it_is_a_value_and_none_where_it_is_an_item(
