@@ -228,7 +228,8 @@ def printable(text: str, longest: int | None = 500) -> str:
 def _printable_character(character: str) -> str:
     if character.isprintable():
         return character
-    return " " if unicodedata.category(character) == "Zs" else "\ufffd"
+    is_blank = character == "\t" or unicodedata.category(character) == "Zs"
+    return " " if is_blank else "\ufffd"
 
 
 def readable_url(url: str) -> str:
