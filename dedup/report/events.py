@@ -6,8 +6,9 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.atomic_file import replacing
 from dedup.extraction import language_of_text
@@ -16,10 +17,9 @@ from dedup.logs import get_logger
 from dedup.lost_text import LostTextSample, Sequences
 from dedup.page import Page
 from dedup.preference import is_version
-from dedup.report.temporary_tables import TemporaryTables
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.text import from_utf8, script_of, to_utf8
+from dedup.text import script_of, writable
 
 logger = get_logger(__name__)
 
@@ -72,56 +72,106 @@ class Copy(NamedTuple):
         }
 
 
-class PageEvents(TemporaryTables):
-    """The pages of a crawl in the order in which they were judged."""
+_TABLES = """
+    -- Without a journal, a row for which the disk is too full would damage the others.
+    PRAGMA journal_mode = OFF;
+    ATTACH '' AS bulk;
+    PRAGMA bulk.journal_mode = MEMORY;
+    CREATE TABLE pages (
+        number INTEGER PRIMARY KEY, kind, url, original, host, pattern, name, distance
+    );
+    CREATE TABLE differences (number INTEGER PRIMARY KEY, page, url, original, field, value);
+    CREATE TABLE bulk.stored (number INTEGER PRIMARY KEY, url, sequences);
+    CREATE TABLE bulk.judged (number INTEGER PRIMARY KEY, page, sequences);
+    CREATE TABLE bulk.texts (number INTEGER PRIMARY KEY, url UNIQUE, title, text);
+"""
+_INDEXES = f"""
+    CREATE INDEX by_url ON pages (url);
+    CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE};
+"""
 
-    columns: ClassVar = {
-        "pages": "kind, url, original, host, pattern, name, distance",
-        "differences": "url, original, field, value, page",
-        "bulk.stored": "url, sequences",
-        "bulk.judged": "page, sequences",
-        "bulk.texts": "url UNIQUE, title, text",
-    }
-    without_text = ("distance", "page", "sequences", "text")
-    indexes = (
-        "by_url ON pages (url)",
-        f"by_original ON pages (original) WHERE {_DUPLICATE}",
-    )
+
+class PageEvents:
+    """The pages of a crawl in the order in which they were judged.
+
+    They are in tables of SQLite in temporary files, which the process deletes: they take no memory.
+    SQLITE_TMPDIR or TMPDIR says where these are. Raises sqlite3.Error if they cannot be used. The
+    tables named ``bulk.…``, which take most of the room, have a file of their own: where the disk
+    has no room for them, they get no more rows, and nothing is raised.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._pages = self._different = 0
         # The pages whose texts are kept, with how many of their copies' are.
         self._texts = Counter[str]()
         self.texts_lost = 0
         """How many texts there was no room for."""
+        self.failure: sqlite3.Error | None = None
+        """Why the bulk tables lack rows."""
         self.has_past = False
         """Whether there are pages that were stored before this crawl, or by others meanwhile."""
 
-    def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
-        """Add the *verdict* on *page* at *url*."""
-        self._pages += 1
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        # Another thread may read, once no more rows come.
+        database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        database.executescript(_TABLES)
+        return database
+
+    @cached_property
+    def _indexed(self) -> sqlite3.Connection:
+        """The database with what queries need: to add to an index page by page takes longer."""
+        self._database.executescript(_INDEXES)
+        return self._database
+
+    def close(self) -> None:
+        if "_database" in vars(self):
+            self._database.close()
+
+    def _insert(self, table: str, *values: Any) -> int:
+        """Add a row, unless it has what is unique, and return its number."""
+        row = [writable(value) if isinstance(value, str) else value for value in values]
+        insert = f"INSERT OR IGNORE INTO {table} VALUES (NULL{', ?' * len(row)})"
+        return self._database.execute(insert, row).lastrowid or 0
+
+    def _insert_bulk(self, table: str, *values: Any) -> None:
+        try:
+            if self.failure is None:
+                self._insert(f"bulk.{table}", *values)
+        except sqlite3.Error as error:
+            self.failure = error
+
+    def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        return self._indexed.execute(query, values)
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return list(self._query(query, *values))
+
+    def add(
+        self,
+        verdict: Verdict,
+        url: str,
+        page: Page | None,
+        differences: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add the *verdict* on *page* at *url*.
+
+        *differences*: what its item says, and the one of its original does not, by field.
+        """
         title = page.title if page else None
-        self._insert(
-            "pages", self._pages, verdict.kind.value, url, verdict.original, host(url),
-            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None, verdict.distance,
+        number = self._insert(
+            "pages", verdict.kind.value, url, verdict.original, host(url), url_pattern(url),
+            shorten(title, _LONGEST_TITLE) if title else None, verdict.distance,
         )  # fmt: skip
+        for field, value in (differences or {}).items():
+            self._insert("differences", number, url, verdict.original or "", field, value)
         # Those of a page that may be stored come when its claim ends.
         may_be_stored = verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.SKIPPED)
         if page and page.sequences and not may_be_stored:
-            self._insert("bulk.judged", None, self._pages, page.sequences.to_bytes())
+            self._insert_bulk("judged", number, page.sequences.to_bytes())
 
     def add_stored(self, url: str, sequences: bytes) -> None:
         """Add the *sequences* of a text that has been stored for *url*."""
-        self._insert("bulk.stored", None, url, sequences)
-
-    def add_difference(
-        self, differences: Mapping[str, str], url: str, original: str | None
-    ) -> None:
-        """Add what the item of a kept page says, and the one of *original* does not, by field."""
-        self._different += 1
-        for field, value in differences.items():
-            self._insert("differences", None, url, original or "", field, value, self._different)
+        self._insert_bulk("stored", url, sequences)
 
     def add_text(self, verdict: Verdict, url: str, page: Page) -> None:
         """Add the text of *page* at *url*, if it may be shown.
@@ -144,9 +194,8 @@ class PageEvents(TemporaryTables):
         else:
             return
         title = shorten(page.title) if page.title else None
-        text = zlib.compress(to_utf8(page.text[:LONGEST_TEXT]))
-        self._insert("bulk.texts", None, url, title, text)
-        self._write("bulk.texts")
+        text = zlib.compress(writable(page.text[:LONGEST_TEXT]).encode())
+        self._insert_bulk("texts", url, title, text)
         if self.failure:
             self._lose_text(self.failure)
 
@@ -161,7 +210,7 @@ class PageEvents(TemporaryTables):
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and text of the page at *url*, ``None`` if it was not kept."""
-        for _, title, text in self._texts_where("url = CAST(? AS TEXT)", to_utf8(url)):
+        for _, title, text in self._texts_where("url = ?", writable(url)):
             return title, text
         return None
 
@@ -184,7 +233,7 @@ class PageEvents(TemporaryTables):
         query = f"SELECT url, title, text FROM texts WHERE {condition}"
         try:
             for url, title, text in self._query(query, *values):
-                yield url, title, from_utf8(zlib.decompress(text))
+                yield url, title, zlib.decompress(text).decode()
         except sqlite3.Error as error:
             self._lose_text(error)
 
@@ -211,15 +260,14 @@ class PageEvents(TemporaryTables):
         )
         if not rows:
             return None
-        fields = [to_utf8(field) for field, *_ in rows]
-        shown = ", ".join(["CAST(? AS TEXT)"] * len(fields))
-        [[in_fields]] = self._rows(
-            "SELECT count(*) FROM (SELECT page FROM differences GROUP BY page "
-            f"HAVING min(field IN ({shown})))", *fields
+        shown = ", ".join("?" * len(rows))
+        [[pages, in_fields]] = self._rows(
+            f"SELECT count(*), sum(are_shown) FROM (SELECT min(field IN ({shown})) AS are_shown "
+            "FROM differences GROUP BY page)", *(field for field, *_ in rows)
         )  # fmt: skip
         [[url, original]] = self._rows("SELECT url, original FROM differences LIMIT 1")
         return {
-            "pages": self._different,
+            "pages": pages,
             "in_fields": in_fields,
             "fields": [{"name": row[0], "pages": row[1], "value": row[2]} for row in rows],
             "url": url,
@@ -241,27 +289,23 @@ class PageEvents(TemporaryTables):
             f"SELECT original, count(*) FROM pages WHERE {_COPY} GROUP BY 1 "
             f"ORDER BY 2 DESC, min(number) LIMIT {_GROUPS_SHOWN}"
         )
+        first = (
+            f"SELECT original, url, kind, distance, name FROM pages WHERE original = ? AND {_COPY} "
+            f"ORDER BY number LIMIT {_COPIES_SHOWN}"
+        )
         return [
             {
                 "original": original,
                 "duplicates": size,
-                "first": [copy.as_json() for copy in self._copies_of(original)],
+                "first": [Copy(*row).as_json() for row in self._query(first, original)],
             }
             for original, size in sizes
         ]
 
-    def _copies_of(self, original: str) -> Iterator[Copy]:
-        query = (
-            "SELECT original, url, kind, distance, name FROM pages WHERE original = CAST(? AS TEXT)"
-            f" AND {_COPY} ORDER BY number LIMIT {_COPIES_SHOWN}"
-        )
-        return (Copy(*row) for row in self._rows(query, to_utf8(original)))
-
     def copies(self) -> Iterator[Copy]:
         """Yield all duplicates: of the largest groups first, but at first 20 of each group."""
         query = (
-            f"SELECT copy.original, copy.url, copy.kind, copy.distance, copy.name, "
-            f"kept.name "
+            "SELECT copy.original, copy.url, copy.kind, copy.distance, copy.name, kept.name "
             "FROM (SELECT *, count(*) OVER (PARTITION BY original) AS size, row_number() "
             "OVER (PARTITION BY original ORDER BY number) AS place, min(number) "
             f"OVER (PARTITION BY original) AS age FROM pages WHERE {_COPY}) AS copy "

@@ -114,9 +114,7 @@ class Summary:
             self._count(verdict, size, page.evidence if page else None)
         with self._figures_only():
             whole_url, url = url, shorten_url(url)
-            self.events.add(verdict, url, page)
-            if differences:
-                self.events.add_difference(differences, url, verdict.original)
+            self.events.add(verdict, url, page, differences)
             if self.contents is not None:
                 self.contents.add(whole_url, _content_of(verdict, record, self._min_tokens))
             if page is None or not self._has_report:
