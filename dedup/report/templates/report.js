@@ -90,6 +90,17 @@
     }
   }
 
+  function speak(chosen) {
+    const language = chosen === "zh" ? "zh" : "en";
+    document.documentElement.lang = language;
+    for (const named of all("[data-en]")) {
+      const text = named.dataset[language];
+      named.setAttribute("aria-label", text);
+      if (named.matches("#search")) named.placeholder = text;
+    }
+    for (const button of all("[data-language]")) button.setAttribute("aria-pressed", String(button.dataset.language === language));
+  }
+
   if (restore)
     for (const pair of all(".group .pair"))
       if (pair.querySelector("a.url")) pair.append(element("button", { type: "button", class: "restore" }, say("js_restore")));
@@ -103,7 +114,9 @@
     if (button?.matches(".compare")) toggleDiff(button);
     else if (button?.matches(".restore")) showRestore(button);
     else if (button?.dataset.copy) take(button);
+    else if (button?.dataset.language) speak(button.dataset.language);
   });
   // Every drop is named on paper.
   addEventListener("beforeprint", () => { for (const more of all(".group details")) more.open = true; });
+  speak((navigator.languages || [navigator.language]).find((name) => /^(zh|en)\b/i.test(name))?.slice(0, 2).toLowerCase());
 })();
