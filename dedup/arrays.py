@@ -8,32 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-_MEMBERS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 10_000
 _HALF = np.uint64(32)
-
-
-def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield run numbers and the positions in these runs, about a million positions at a time."""
-    ends = np.cumsum(sizes)
-    first = 0
-    while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        last = int(np.searchsorted(ends, before + _MEMBERS_AT_ONCE, "right"))
-        if last > first:
-            part = slice(first, last)
-            yield (
-                np.repeat(np.arange(first, last), sizes[part]),
-                run_positions(starts[part], sizes[part]),
-            )
-            first = last
-            continue
-        # A single run longer than a part.
-        end = int(starts[first] + sizes[first])
-        for begin in range(int(starts[first]), end, _MEMBERS_AT_ONCE):
-            positions = np.arange(begin, min(begin + _MEMBERS_AT_ONCE, end))
-            yield np.full(len(positions), first), positions
-        first += 1
 
 
 def run_positions(starts: Array, sizes: Array) -> Array:

@@ -3,26 +3,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.arrays import Packed, run_positions, run_positions_in_parts
+from dedup.arrays import Packed, run_positions
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 @given(runs=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
-def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):
+def test_runs_are_spread(runs):
     starts, sizes = (
         np.array(column, np.int64) for column in ([s for s, _ in runs], [n for _, n in runs])
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.arrays._MEMBERS_AT_ONCE", at_once)
-        parts = list(run_positions_in_parts(starts, sizes))
-    numbers, together = (
-        np.concatenate([np.empty(0, np.int64), *column]).tolist()
-        for column in ([run for run, _ in parts], [position for _, position in parts])
-    )
-    assert numbers == [number for number, (_, size) in enumerate(runs) for _ in range(size)]
     expected = [place for start, size in runs for place in range(start, start + size)]
-    assert run_positions(starts, sizes).tolist() == together == expected
+    assert run_positions(starts, sizes).tolist() == expected
 
 
 def test_it_takes_little_more_than_what_it_holds():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.arrays import Array, is_number, run_positions_in_parts, sort_unique, unique_pairs
+from dedup.arrays import Array, is_number, run_positions, sort_unique, unique_pairs
 from dedup.fingerprints import Fingerprints
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.sorted_table import Block, SortedTable, best_blocks, scan_cost
@@ -18,7 +18,7 @@ _NO_PAGE = LAST_PAGE + 1
 _SHORTEST_TAIL = 1 << 10
 # Of a query in a batch: with more candidates, it is faster by itself.
 _MOST_IN_BATCH = 1 << 11
-_BATCH = 1 << 12
+_BATCH = 1 << 9
 _COMPARED_AT_ONCE = 1 << 17
 
 
@@ -191,10 +191,10 @@ class HammingIndex(Index):
         in_tables = [(others[:0], others[:0])]
         for table, of_rows, (starts, sizes) in zip(self._tables, keys, runs, strict=True):
             sizes[is_alone] = 0
-            for probes, at in run_positions_in_parts(starts.ravel(), sizes.ravel()):
-                owners = probes // sizes.shape[1]
-                near = np.bitwise_count(table.keys[at] ^ of_rows[owners]) <= self.max_distance
-                in_tables.append((owners[near], table.places[at[near]]))
+            at = run_positions(starts.ravel(), sizes.ravel())
+            owners = np.repeat(np.arange(len(rows)), sizes.sum(axis=1))
+            near = np.bitwise_count(table.keys[at] ^ of_rows[owners]) <= self.max_distance
+            in_tables.append((owners[near], table.places[at[near]]))
         owners, places = unique_pairs(*map(np.concatenate, zip(*in_tables, strict=True)))
         found.append((owners, places, self._prints.distances(self._rows[places], rows[owners])))
         owners, places, distances = map(np.concatenate, zip(*found, strict=True))

@@ -3,16 +3,14 @@
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-import numpy as np
 import xxhash
 
-from dedup.index.key_table import KeyTable
+from dedup.index.digest_table import DigestTable
 from dedup.record import Claimed, Committed, PageRecord, Released, Stored, StoredBatch
 from dedup.stores.entries import Entry
 from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
-_LEARNED_AT_ONCE = 1_000
 
 
 class KnownPages:
@@ -32,10 +30,8 @@ class KnownPages:
         self.open: dict[int, Entry] = {}
         """The claims that are open, by number."""
         # By a hash of its URL, the places of a page, where its number and its run are.
-        self._places = KeyTable()
+        self._places = DigestTable()
         self._numbers, self._runs = array("I"), array("I")
-        # Of the last ones, which are not in the table yet: to add many at once takes less time.
-        self._hashes = array("Q")
         # Pages of these that do not count any more.
         self._replaced: set[int] = set()
         self._records: dict[int, PageRecord] = {}
@@ -48,19 +44,11 @@ class KnownPages:
 
     def learn(self, key: str, number: int, run: int) -> None:
         """Have page *number* found by *key*, under which *run* has stored it."""
-        self._hashes.append(xxhash.xxh3_64_intdigest(to_utf8(key)))
+        self._places.add(_digest_of(key), len(self._numbers))
         self._numbers.append(number)
         self._runs.append(run)
-        if len(self._hashes) == _LEARNED_AT_ONCE:
-            self._learn_rest()
         if self._is_earlier(number, run):
             self.version = object()
-
-    def _learn_rest(self) -> None:
-        if self._hashes:
-            places = np.arange(len(self._numbers))[-len(self._hashes) :]
-            self._places.add(np.array(self._hashes), places)
-            self._hashes = array("Q")
 
     def _is_earlier(self, number: int, run: int) -> bool:
         # By the number, which is the position of the claim: what was committed only after the
@@ -71,11 +59,9 @@ class KnownPages:
         self, key: str, fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]]
     ) -> list[Stored]:
         """Return what was stored before under *key*; *fetch* returns records by number."""
-        self._learn_rest()
         # Maybe those of other URLs, too.
-        hashed = xxhash.xxh3_64_intdigest(to_utf8(key))
-        _, places = self._places.find(np.array([hashed], np.uint64))
-        found = [(self._numbers[place], self._runs[place]) for place in sorted(places.tolist())]
+        places = self._places.find(_digest_of(key), len(self._numbers))
+        found = [(self._numbers[place], self._runs[place]) for place in places]
         earlier = [number for number, run in found if self._is_earlier(number, run)]
         numbers = [number for number in earlier if number not in self._replaced]
         records = await fetch(numbers) if numbers else {}
@@ -128,3 +114,7 @@ class KnownPages:
                 items = event.packed_items(claim.record)
                 stored[event.number] = Stored(event.number, claim.record, items)
         return StoredBatch(list(stored.values()), replaced) if stored else None
+
+
+def _digest_of(key: str) -> bytes:
+    return xxhash.xxh3_64_digest(to_utf8(key))

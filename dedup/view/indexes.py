@@ -8,12 +8,12 @@ from typing import Any
 from dedup.arrays import Packed
 from dedup.evidence import VIEW, KnownNames, Names, Objection
 from dedup.index.base import Index, Match, PageFilter
+from dedup.index.digest_table import DigestTable
 from dedup.methods.base import Method
 from dedup.record import PageRecord, Stored, keys_of, unpack_items, values_in
 from dedup.rule import MOST_OBJECTIONS, Rule
 from dedup.scopes import host
 from dedup.search import index_for
-from dedup.view.digest_table import DigestTable
 from dedup.view.page_table import PageTable, text_of
 
 MOST_EQUAL = 256

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from dedup.view.digest_table import DigestTable
+from dedup.index.digest_table import DigestTable
 
 
 def digest(number):

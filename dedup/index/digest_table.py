@@ -43,9 +43,9 @@ class DigestTable:
             if not numbers:
                 del self._latest[digest]
 
-    def find(self, digest: bytes) -> list[int]:
-        """Return the pages that may have *digest*, by number; of thousands, the latest."""
-        others = self._table.find_one(int.from_bytes(digest[:8], "little"), _MOST_FOUND)
+    def find(self, digest: bytes, most: int = _MOST_FOUND) -> list[int]:
+        """Return the pages that may have *digest*, by number; at least the latest *most*."""
+        others = self._table.find_one(int.from_bytes(digest[:8], "little"), most)
         return sorted([*self._latest.get(digest, ()), *others])
 
     @property
