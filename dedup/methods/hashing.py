@@ -10,7 +10,6 @@ from functools import cache
 from hashlib import blake2b
 from itertools import repeat
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 import xxhash
@@ -37,8 +36,11 @@ class WordHashes:
         self._first, self._second, self._hashes = np.zeros((3, 1 << _PLACE_BITS), np.uint64)
         self._lock = Lock()
 
-    def count(self, words: Words) -> "WordCounts":
-        """Return the different words of each text."""
+    def count(self, words: Words) -> tuple[Array, Array, Array]:
+        """Return the hashes of the different words of each text, one text after the other.
+
+        Also returned is how often its text has each, and how many different ones each text has.
+        """
         longer = np.flatnonzero(words.lengths > BLOCK)
         first, second = words.first_blocks, np.zeros(len(words.starts), np.uint64)
         second[longer] = words.blocks(BLOCK, longer)
@@ -66,19 +68,7 @@ class WordHashes:
             places = homes[short]
             self._first[places], self._second[places] = first[short], second[short]
             self._hashes[places] = hashes[others[is_short]]
-        return WordCounts(found_hashes, np.diff(firsts, append=len(numbers)), counts)
-
-
-class WordCounts(NamedTuple):
-    """The different words of several texts, one text after the other.
-
-    *hashes*: shape (n,), uint64; *frequencies*: how often its text has each, shape (n,), int64;
-    *counts*: how many different ones each text has, shape (texts,), int64.
-    """
-
-    hashes: Array
-    frequencies: Array
-    counts: Array
+        return found_hashes, np.diff(firsts, append=len(numbers)), counts
 
 
 _WORD_HASHES = WordHashes(xxhash.xxh3_64_intdigest)
@@ -99,8 +89,8 @@ class Hashing:
         hashes = map(self.feature_hash, features, repeat(seed))
         return np.fromiter(hashes, np.uint64, len(features))
 
-    def word_counts(self, words: Words) -> WordCounts:
-        """Return the different words of each text, with their `feature_hash`, in any order."""
+    def word_counts(self, words: Words) -> tuple[Array, Array, Array]:
+        """Return what `WordHashes.count` does, of the `feature_hash` of words, in any order."""
         return _WORD_HASHES.count(words)
 
     def block_hashes(self, words: Words) -> Array:

@@ -10,7 +10,7 @@ from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import share, whole
 from dedup.methods.base import ArrayMethod, as_rows
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
+from dedup.methods.hashing import mix, seeds
 from dedup.text import Document
 
 # Stands for the digest of a lexicon that has too few terms of the page.
@@ -71,8 +71,10 @@ class IMatch(ArrayMethod):
         terms = self.terms(document)
         if len(terms) < self.min_terms:
             return None
-        masks = terms_in_lexicons(terms, self.randomised, self.dropped, self.hashing).tolist()
-        lexicons = [terms, *(list(compress(terms, mask)) for mask in masks)]
+        # Each lexicon lacks a share of all possible terms, independently of the page.
+        hashes = mix(self.hashing.feature_hashes(terms) ^ seeds(self.randomised)[:, None])
+        is_kept = hashes % np.uint64(_RANGE) >= np.uint64(round(self.dropped * _RANGE))
+        lexicons = [terms, *(list(compress(terms, mask)) for mask in is_kept.tolist())]
         digests = [
             self.hashing.part_digest("\x01".join(own)) if len(own) >= self.min_terms else _MISSING
             for own in lexicons
@@ -101,14 +103,3 @@ class IMatch(ArrayMethod):
         # Two missing digests are equal, but are not enough for a match.
         agree = ((digests == theirs) & (digests != _MISSING)).any(axis=1)
         return np.where(agree, super().distances_of_pairs(payloads, others), count)
-
-
-def terms_in_lexicons(
-    terms: list[str], count: int, dropped: float, hashing: Hashing = PLAIN
-) -> Array:
-    """Return which of *count* randomised lexicons have which terms, shape (count, n), bool.
-
-    Each lexicon lacks a share *dropped* of all possible terms, independently of the page.
-    """
-    hashes = mix(hashing.feature_hashes(terms) ^ seeds(count)[:, None])
-    return hashes % np.uint64(_RANGE) >= np.uint64(round(dropped * _RANGE))

@@ -7,7 +7,7 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.base import Method
-from dedup.methods.hashing import Hashing, WordCounts, WordHashes
+from dedup.methods.hashing import Hashing, WordHashes
 from dedup.text import Document, to_utf8
 from dedup.words import Words
 
@@ -54,7 +54,7 @@ class KeyedHashing(Hashing):
     def feature_hash(self, feature: str, seed: int = 0) -> int:
         return int.from_bytes(self._hash(feature.encode(), seed))
 
-    def word_counts(self, words: Words) -> WordCounts:
+    def word_counts(self, words: Words) -> tuple[Array, Array, Array]:
         return self._words.count(words)
 
     def block_hashes(self, words: Words) -> Array:

@@ -1,7 +1,7 @@
 """Tianwang's methods: digests of a page's description or its keywords."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -79,13 +79,18 @@ class Keywords(SingleDigestMethod):
         digest = self.hashing.digest("\x01".join(in_order))
         if not self.variant.endswith("weights"):
             return digest
-        return digest + shares([weights[word] for word in sorted(keywords)]).tobytes()
+        shares = np.array([weights[word] for word in sorted(keywords)], np.float64)
+        return digest + (shares / sum(weights.values())).astype("<f4").tobytes()
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         if self.variant == "description":
             return {self._description(document): 1.0} if document.tokens else {}
-        weights = self._weigh(document.tokens)
-        return {word: weights[word] for word in heaviest_words(weights, self.top)}
+        weights: Mapping[str, float] = Counter(document.tokens)
+        if self.lexicon is not None:
+            idf = load_lexicon(self.lexicon).idf
+            weights = {word: round(tf * idf(word) * _UNIT) / _UNIT for word, tf in weights.items()}
+        heaviest = sorted(weights, key=lambda word: (-weights[word], word))[: self.top]
+        return {word: weights[word] for word in heaviest if weights[word] > 0}
 
     def _description(self, document: Document) -> str:
         if self.description == "page" and document.description:
@@ -94,34 +99,12 @@ class Keywords(SingleDigestMethod):
                 return own
         return document.text.encode()[:_DESCRIPTION_BYTES].decode(errors="ignore")
 
-    def _weigh(self, tokens: Sequence[str]) -> Mapping[str, float]:
-        counts = Counter(tokens)
-        if self.weights == "tf":
-            return counts
-        idf = load_lexicon(self.lexicon).idf
-        return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
-
     def distance(self, sketch: bytes, other: bytes) -> float:
         if sketch[:_DIGEST_BYTES] != other[:_DIGEST_BYTES]:
             return 1
         return weight_distance(
             *(np.frombuffer(data[_DIGEST_BYTES:], "<f4") for data in (sketch, other))
         )
-
-
-def heaviest_words(weights: Mapping[str, float], top: int) -> list[str]:
-    """Return the *top* words with a weight above 0, the heaviest first, ties by word.
-
-    >>> heaviest_words({"rose": 3, "is": 2, "a": 3, "the": 0}, 2)
-    ['a', 'rose']
-    """
-    words = sorted(weights, key=lambda word: (-weights[word], word))
-    return [word for word in words[:top] if weights[word] > 0]
-
-
-def shares(weights: Sequence[float]) -> Array:
-    """Return *weights* divided by their sum, shape (n,), float32."""
-    return (np.array(weights, np.float64) / sum(weights)).astype("<f4")
 
 
 def weight_distance(weights: Array, others: Array) -> float:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,11 @@ class ShingleMethod(Method):
         A text of fewer tokens than *width* has one shingle, the whole text, so that it matches only
         equal texts.
         """
-        shingles = shingle_hashes_of(documents, self.width, self.hashing)
-        has_any = shingles.counts > 0
+        hashes, counts = shingle_hashes_of(documents, self.width, self.hashing)
+        has_any = counts > 0
         if not has_any.any():
             return [None] * len(documents)
-        counts, words = shingles.counts[has_any], words_of(documents)
-        made = iter(self.sketches_of_shingles(shingles.hashes, counts, words))
+        made = iter(self.sketches_of_shingles(hashes, counts[has_any], words_of(documents)))
         return [next(made) if has else None for has in has_any.tolist()]
 
     @abstractmethod
@@ -44,40 +43,27 @@ class ShingleMethod(Method):
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
 
-class ShingleHashes(NamedTuple):
-    """The hashes of the shingles of several texts, one text after the other.
-
-    *hashes*: shape (n,), uint64; *counts*: how many each text has, shape (texts,), int64.
-    """
-
-    hashes: Array
-    counts: Array
-
-
 def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) -> Array:
     """Return the hashes of all runs of *width* consecutive tokens, in order, shape (n,), uint64.
 
     A shorter text has one shingle, the whole text; a text without tokens has none. The hashes are
     well mixed, and computed from the `block_hashes` of the tokens, position by position.
     """
-    return _shingles(Words([" ".join(tokens).encode()]), width, hashing).hashes
+    return _shingles(Words([" ".join(tokens).encode()]), width, hashing)[0]
 
 
 def shingle_hashes_of(
     documents: Sequence[Document], width: int, hashing: Hashing = PLAIN
-) -> ShingleHashes:
-    """Return the `shingle_hashes` of each document's tokens, faster than one by one."""
+) -> tuple[Array, Array]:
+    """Return the `shingle_hashes` of all documents, and how many each has, shape (n,), int64."""
     return words_of(documents).once(  # type: ignore[no-any-return]
         ("shingles", width, hashing), lambda words: _shingles(words, width, hashing)
     )
 
 
-def _shingles(words: Words, width: int, hashing: Hashing) -> ShingleHashes:
+def _shingles(words: Words, width: int, hashing: Hashing) -> tuple[Array, Array]:
     hashes = words.once(("blocks", hashing), hashing.block_hashes)
     counts = words.counts
-    if len(counts) == 1:
-        runs = _mix_runs(hashes, min(width, len(hashes)))
-        return ShingleHashes(runs, np.array([len(runs)]))
     runs = _mix_runs(hashes, width)
     is_short = (counts > 0) & (counts < width)
     ends = np.cumsum(counts)
@@ -91,10 +77,7 @@ def _shingles(words: Words, width: int, hashing: Hashing) -> ShingleHashes:
     for text in np.flatnonzero(is_short).tolist():
         start, end = ends[text] - counts[text], ends[text]
         shingles[start] = _mix_runs(hashes[start:end], end - start)[0]
-    return ShingleHashes(
-        shingles[is_whole],
-        np.where(is_short, 1, np.maximum(counts - width + 1, 0)),
-    )
+    return shingles[is_whole], np.where(is_short, 1, np.maximum(counts - width + 1, 0))
 
 
 def _mix_runs(hashes: Array, width: int) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
 from dedup.methods.base import ArrayMethod, as_rows
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
-from dedup.methods.minimums import minimums
+from dedup.methods.hashing import mix, seeds
+from dedup.methods.minhash import minimums
 from dedup.methods.shingles import ShingleMethod
 from dedup.words import Words
 
@@ -60,7 +60,9 @@ class Shingling(ShingleMethod, ArrayMethod):
     def sketches_of_shingles(self, hashes: Array, counts: Array, words: Words) -> Iterator[Array]:
         """Yield the supershingles of each text, shape (supershingles,), uint64."""
         for signature in minimums(hashes, counts, self.minimums):
-            yield hashes_of_parts(signature, self.supershingles, self.hashing)
+            parts = signature.astype("<u8").reshape(self.supershingles, -1)
+            digests = [self.hashing.part_digest(part.tobytes()) for part in parts]
+            yield np.array(digests, np.uint64)
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         rows = as_rows(sketches, 8 * self.supershingles).view("<u8")
@@ -68,14 +70,3 @@ class Shingling(ShingleMethod, ArrayMethod):
         for places in self._groups.T:
             keys = mix(keys ^ rows[:, places])
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), sketches
-
-
-def hashes_of_parts(signature: Array, count: int, hashing: Hashing = PLAIN) -> Array:
-    """Return the hashes of *count* equally long parts of *signature*, shape (count,), uint64.
-
-    >>> hashes_of_parts(np.zeros(84, np.uint64), 6).shape
-    (6,)
-    """
-    parts = signature.astype("<u8").reshape(count, -1)
-    digests = (hashing.part_digest(part.tobytes()) for part in parts)
-    return np.fromiter(digests, np.dtype("<u8"), count)

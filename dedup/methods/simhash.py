@@ -90,25 +90,21 @@ class SimHash(FingerprintMethod):
         is_other = type(self) is not SimHash or self._width or self.bits > 64
         if weigh is None or is_other:
             return [self.sketch(document) for document in documents]
-        words = words_of(documents)
-        counts = self.hashing.word_counts(words)
-        sums = sums_of_bits(counts.hashes, weigh(counts.frequencies), counts.counts)
+        hashes, frequencies, counts = self.hashing.word_counts(words_of(documents))
+        sums = sums_of_bits(hashes, weigh(frequencies), counts)
         octets = np.packbits(sums > 0, axis=1, bitorder="little")
         fingerprints = octets.view("<u8")[:, 0] & np.uint64((1 << self.bits) - 1)
-        return [
-            fingerprint if count else None
-            for fingerprint, count in zip(
-                fingerprints.tolist(), counts.counts.tolist(), strict=True
-            )
-        ]
+        found = zip(fingerprints.tolist(), counts.tolist(), strict=True)
+        return [fingerprint if count else None for fingerprint, count in found]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        if not document.tokens:
-            return {}
-        terms = self._terms(document)
-        return (
-            dict.fromkeys(terms, 1.0) if self.weights == "binary" else self._weigh(Counter(terms))
-        )
+        counts = Counter(self._terms(document)) if document.tokens else Counter[str]()
+        if self.lexicon is not None:
+            idf = load_lexicon(self.lexicon).idf
+            return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
+        weigh = _WEIGHTS_OF_FREQUENCIES[self.weights]
+        weights = weigh(np.fromiter(counts.values(), np.int64, len(counts)))
+        return dict(zip(counts, weights.tolist(), strict=True))
 
     def _terms(self, document: Document) -> Iterable[str]:
         if self._width is None:
@@ -116,14 +112,6 @@ class SimHash(FingerprintMethod):
         if self.features == "characters":
             return runs(document.text, self._width)
         return map("\x01".join, runs(document.tokens, self._width))
-
-    def _weigh(self, counts: Mapping[str, int]) -> Mapping[str, float]:
-        if self.weights == "log-tf":
-            return log_weights(counts)
-        if self.lexicon is not None:
-            idf = load_lexicon(self.lexicon).idf
-            return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
-        return counts
 
 
 @dataclass(eq=False)
@@ -241,23 +229,8 @@ def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -
     return pack_bits(sums > 0)
 
 
-def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the weight 1 + ln(tf) of each feature, rounded to 16 binary places.
-
-    >>> log_weights({"once": 1, "twice": 2})
-    {'once': 1.0, 'twice': 1.6931...}
-    """
-    frequencies = np.fromiter(counts.values(), np.int64, len(counts))
-    return dict(zip(counts, _log_weights(frequencies).tolist(), strict=True))
-
-
-def _log_weights(frequencies: Array) -> Array:
-    weights: Array = np.rint((1 + np.log(frequencies)) * _UNIT) / _UNIT
-    return weights
-
-
 _WEIGHTS_OF_FREQUENCIES: dict[str, Callable[[Array], Array]] = {
-    "log-tf": _log_weights,
+    "log-tf": lambda frequencies: np.rint((1 + np.log(frequencies)) * _UNIT) / _UNIT,
     "tf": lambda frequencies: frequencies.astype(np.float64),
     "binary": lambda frequencies: np.ones(len(frequencies)),
 }
@@ -272,28 +245,20 @@ def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing =
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
-    result = 0
+    result, count = 0, np.array([len(values)])
     for seed in range(-(-bits // 64)):
-        result |= combine(hashing.feature_hashes(weights, seed), values) << 64 * seed
+        [sums] = sums_of_bits(hashing.feature_hashes(weights, seed), values, count)
+        result |= pack_bits(sums > 0) << 64 * seed
     return result & ((1 << bits) - 1)
 
 
-def combine(hashes: Array, weights: Array) -> int:
-    """Return the 64 bits for which the sum of +weight (hash bit 1) and -weight (0) is positive.
-
-    *hashes*: shape (n,), uint64; *weights*: shape (n,), float64.
-
-    Source: Manku et al. 2007, section 2; a sum of exactly zero gives 0.
-    """
-    [sums] = sums_of_bits(hashes, weights, np.array([len(hashes)]))
-    return pack_bits(sums > 0)
-
-
 def sums_of_bits(hashes: Array, weights: Array, counts: Array) -> Array:
-    """Return the 64 sums of `combine` for each of several texts, shape (texts, 64), float64.
+    """Return 64 sums for each of several texts, shape (texts, 64), float64.
 
-    *hashes* and *weights*: those of all features, text by text; *counts*: how many each text has,
-    shape (texts,).
+    Each is of +weight for the hashes that have a 1 there, and -weight for the others. *hashes* and
+    *weights*: those of all features, text by text; *counts*: how many each text has.
+
+    Source: Manku et al. 2007, section 2.
     """
     # The weights of the hashes that have a 1 there, twice, and less than all weights.
     sums, end = np.zeros((len(counts), 64)), 0
