@@ -5,7 +5,6 @@ import unicodedata
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import blake2b
-from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
 import regex
@@ -23,11 +22,14 @@ _UNSPACED = (
 )
 _LETTERS = r"\p{L}\p{M}\p{N}"
 _WORD = regex.compile(rf"[{_LETTERS}]+")
+# Of so many different characters beyond ASCII, signs are not looked for one by one.
+_MANY = 100
 _RUN_IN_WORD = regex.compile(
     rf"(?V1)(?P<han>[{_JIEBA_HAN}]+)"
     rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
+_UNSPACED_LETTER = regex.compile(rf"(?V1)[[{_UNSPACED}]--[{_JIEBA_HAN}]]")
 _PAIRED = regex.compile(rf"(?V1)[[{_UNSPACED}]&&[{_LETTERS}]--[{_JIEBA_HAN}]]{{2,}}")
 # A longer run is not a word, but belongs to an unspaced script that is not listed above.
 _LONGEST_WORD = 40
@@ -38,7 +40,8 @@ _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
 ASCII_LOWER = bytes(
     32 if chr(code).isspace() else ord(chr(code).lower()) for code in range(128)
 ).ljust(256)
-_ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
+_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+_ASCII = bytes(range(128))
 # Unicode's property Default_Ignorable_Code_Point, which NFKC_Casefold removes. Written as ranges,
 # which are searched several times faster.
 _IGNORABLE = re.compile(
@@ -50,7 +53,8 @@ _ESCAPES = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 # At most 30 marks in a row, as in Unicode's Stream-Safe Text Format: no text needs more, and
 # sorting them takes quadratic time. The two other characters are the only letters that NFKC turns
 # into marks.
-_MARKS = regex.compile(r"([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+")
+_MARK = regex.compile(r"[\p{M}\uff9e\uff9f]")
+_MARKS = regex.compile(rf"({_MARK.pattern}{{30}}){_MARK.pattern}+")
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,16 @@ class Document:
     @cached_property
     def tokens(self) -> list[str]:
         """The tokens of the text, in order; computed once."""
-        return tokenise(self.text)
+        return self.spaced_tokens.decode().split()
 
-    @property
+    @cached_property
     def spaced_tokens(self) -> bytes:
         """The tokens in UTF-8 with one or more blanks between them; often cheaper than `tokens`.
 
         >>> Document.from_main_text("Dog bites -- man!").spaced_tokens
         b'dog bites    man '
         """
-        if self.text.isascii():
-            return self.text.encode().translate(_ASCII_WORDS)
-        return " ".join(self.tokens).encode()
+        return _spaced_tokens(self.text)
 
     @cached_property
     def word_count(self) -> int:
@@ -132,7 +134,13 @@ def normalise(text: str, *, simplify_chinese: bool = False) -> str:
         while b"  " in data:  # in less time than to split and to join it
             data = data.replace(b"  ", b" ")
         return data.strip(b" ").decode()
-    text = _MARKS.sub(r"\1", _IGNORABLE.sub("", without_surrogates(text)))
+    text = without_surrogates(text)
+    # To search the few different characters takes a tenth of the time.
+    others = _beyond_ascii(text)
+    if _IGNORABLE.search(others):
+        text = _IGNORABLE.sub("", text)
+    if _MARK.search(others):
+        text = _MARKS.sub(r"\1", text)
     # Lower case may undo the composition (İ), hence the second normalisation.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     text = " ".join(text.split())
@@ -267,12 +275,34 @@ def tokenise(text: str) -> list[str]:
     >>> tokenise("the 2nd cat's 北京大学 さくら")
     ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
     """
+    return _spaced_tokens(text).decode().split()
+
+
+def _spaced_tokens(text: str) -> bytes:
+    others = _beyond_ascii(text)
+    if len(others) > _MANY:
+        spaced = " ".join(_WORD.findall(text)).encode()
+    else:
+        spaced = text.encode()
+        for sign in _WORD.sub("", others):
+            spaced = spaced.replace(sign.encode(), b" ")
+        spaced = spaced.translate(_WORDS)
+    if not _FIRST_UNSPACED.search(others):
+        return spaced
+    words = spaced.decode().split()
+    tokens = (token for word in words for token in ([word] if word.isascii() else _subwords(word)))
+    return " ".join(tokens).encode()
+
+
+def _beyond_ascii(text: str) -> str:
+    """Return the characters of *text* that are not ASCII, in any order, few of them only once.
+
+    In most languages they are some ten: to look into these takes a tenth of the time.
+    """
     if text.isascii():
-        return text.encode().translate(_ASCII_WORDS).decode().split()
-    words: list[str] = _WORD.findall(text)
-    if not _FIRST_UNSPACED.search(text):
-        return words
-    return [token for word in words for token in ([word] if word.isascii() else _subwords(word))]
+        return ""
+    others = text.encode().translate(None, _ASCII).decode()
+    return others if 4 * len(others) > len(text) else "".join({*others})
 
 
 def count_words(text: str, tokens: int) -> int:
@@ -284,7 +314,7 @@ def count_words(text: str, tokens: int) -> int:
     >>> count_words("the 2nd cat", 3), count_words("さくらの花が咲きました", 9)
     (3, 5)
     """
-    if text.isascii() or not _FIRST_UNSPACED.search(text):
+    if not _UNSPACED_LETTER.search(_beyond_ascii(text)):
         return tokens
     return tokens - sum((len(run) - 1) * 2 // 3 for run in _PAIRED.findall(text))
 
@@ -338,6 +368,9 @@ _VERSION = re.compile(r"\A(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
 
 def _subwords(word: str) -> "Iterator[str]":
+    if len(word) <= _LONGEST_WORD and not _FIRST_UNSPACED.search(word):
+        yield word
+        return
     for match in _RUN_IN_WORD.finditer(word):
         run = match.group()
         if match.lastgroup == "han":

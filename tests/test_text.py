@@ -145,9 +145,12 @@ def test_tokens_are_the_same_without_rjieba():
 
 
 @given(ANY_TEXT)
-def test_spaced_tokens_are_the_tokens(text):
+def test_words_are_the_same_beside_many_signs(text):
+    signs = [
+        chr(code) for code in range(128, 0xE00) if not regex.match(r"[\p{L}\p{M}\p{N}]", chr(code))
+    ]
     document = Document.from_main_text(text)
-    assert [token.decode() for token in document.spaced_tokens.split()] == document.tokens
+    assert tokenise(f"{document.text} {''.join(signs)}") == document.tokens
     assert min(len(document.tokens), 1) <= document.word_count <= len(document.tokens)
 
 
@@ -207,9 +210,10 @@ def test_tokens_hold_every_letter_mark_and_digit_and_nothing_else(text):
     assert set("".join(tokens)) == set("".join(letters.findall(normalise(text))))
 
 
-@each("letter", ["ᨀ", "ᮊ", "ꨀ", "ᰀ", "𑄃"])
-def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
-    tokens = tokenise(letter * 300)
+# The last one as in all sketches so far: beside a sign that is as far up.
+@each(("letter", "sign"), [*((letter, "") for letter in "ᨀᮊꨀᰀ𑄃"), ("é", "“")])
+def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter, sign):
+    tokens = tokenise(letter * 300 + sign)
     assert len(tokens) == 299
     assert max(map(len, tokens)) == 2
 
