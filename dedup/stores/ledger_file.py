@@ -253,53 +253,30 @@ def lock(file: LedgerFile, *, is_shared: bool = False) -> Iterator[None]:
     *is_shared*: that of processes that share it; who uses it alone is waited for, for a while.
     Creates the folder if it is missing. Raises LedgerInUseError if others use the file, LedgerError
     if the lock cannot be created.
-    """
-    with closing(_take_lock(file, is_shared=is_shared)):
-        try:
-            yield
-        finally:
-            if not (is_shared or file.path.exists()):  # no ledger was created
-                with suppress(OSError):
-                    os.unlink(f"{file.path}.lock")
-
-
-def _take_lock(file: LedgerFile, *, is_shared: bool) -> sqlite3.Connection:
-    """Return the connection that has the lock.
 
     It is that of a transaction in an empty database beside *file*, so that it ends with the
     process, and that several may read at a time.
     """
     path = Path(f"{file.path}.lock")
-    held = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            path.touch()
-            before = path.stat()
-            held = sqlite3.connect(
-                path,
-                timeout=_SECONDS_TO_WAIT if is_shared else 0.0,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+    with ExitStack() as closing_at_end:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            timeout = _SECONDS_TO_WAIT if is_shared else 0.0
+            held = sqlite3.connect(path, timeout, isolation_level=None, check_same_thread=False)
+            closing_at_end.enter_context(closing(held))
             held.execute("PRAGMA journal_mode = MEMORY")  # no file of its own
             held.execute("BEGIN" if is_shared else "BEGIN EXCLUSIVE")
             held.execute("SELECT * FROM sqlite_master").fetchall()
-            with suppress(FileNotFoundError):
-                if os.path.samestat(before, path.stat()):
-                    return held
-            held.close()  # who had the lock has removed its file: another one has a new one
-    except (OSError, sqlite3.Error) as error:
-        if held:
-            held.close()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise LedgerInUseError(
-                f"{file.path} is in use by another crawl; wait for its end, or {REMEDY}"
-            ) from None
-        reason = getattr(error, "strerror", None) or error
-        raise LedgerError(
-            f"{file.path} cannot be created or locked ({reason}); {REMEDY}"
-        ) from error
+        except (OSError, sqlite3.Error) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise LedgerInUseError(
+                    f"{file.path} is in use by another crawl; wait for its end, or {REMEDY}"
+                ) from None
+            reason = getattr(error, "strerror", None) or error
+            raise LedgerError(
+                f"{file.path} cannot be created or locked ({reason}); {REMEDY}"
+            ) from error
+        yield
 
 
 @contextmanager
