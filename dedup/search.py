@@ -1,5 +1,6 @@
 """The choice of an index for the sketches of a method, and many sketches at once in it."""
 
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -40,15 +41,14 @@ class BatchIndex:
 
     The stored candidates of a whole batch are looked up at once, in a tenth of the time. What the
     batch itself adds is compared with those that share a key, as they come: of many that are near
-    each other, most are never compared. Pages are numbered in add order.
+    each other, most are never compared.
     """
 
     def __init__(self, method: Method) -> None:
         self._method = method
         self._index = index_for(method)
-        # What was added, but is not in the index yet.
-        self._pending = Packed()
-        self._count = 0
+        # What was added, but is not in the index yet, with its numbers.
+        self._pending, self._pending_numbers = Packed(), array("I")
 
     def begin(self, sketches: Sequence[bytes | None]) -> None:
         """Start a new batch of *sketches* from `Method.to_bytes`; ``None`` where a page has none.
@@ -105,15 +105,15 @@ class BatchIndex:
         ]
         return min([*matches, nearest] if nearest else matches, default=None)
 
-    def add(self, place: int) -> None:
-        """Store the sketch at *place* in the batch under the next number: 0, 1, 2, ..."""
+    def add(self, place: int, number: int) -> None:
+        """Store the sketch at *place* in the batch under a *number*, higher than those before."""
         self._pending.append(self._sketches[place] or b"")
+        self._pending_numbers.append(number)
         for key in self._shared.get(place, ()):
             self._places[key].append(place)
-        self._numbers[place] = self._count
-        self._count += 1
+        self._numbers[place] = number
 
     def _store_pending(self) -> None:
         if len(self._pending):
-            self._index.add_many(self._pending)
-            self._pending = Packed()
+            self._index.add_many(self._pending, self._pending_numbers)
+            self._pending, self._pending_numbers = Packed(), array("I")

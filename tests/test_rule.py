@@ -119,7 +119,7 @@ def test_a_crawl_a_scan_and_a_comparison_of_two_pages_say_the_same(name, texts, 
     judge.outcome.fates.extend([Fate.NEW] * len(records))
     half = len(records) // 2
     for part in (slice(0, half), slice(half, None)):
-        judge.judge(range(len(records))[part], records[part])
+        judge.judge([(n, records[n], None) for n in range(len(records))[part]])
     outcome = judge.outcome
     originals = dict(zip(outcome.duplicates, outcome.originals, strict=True))
     kinds = {

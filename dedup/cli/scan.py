@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -242,7 +242,7 @@ def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[Ske
         "scope": reader.scope and reader.scope.name,
         **reader.method.identity,
     }
-    with closing(SketchesFile(options.sketches, identity)) as saved:
+    with SketchesFile.open(options.sketches, identity) as saved:
         try:
             yield saved
         except KeyboardInterrupt:

@@ -47,10 +47,7 @@ def _lost_text_of(outcome: Outcome) -> dict[str, Any] | None:
     if outcome.lost_text is None:
         return None
 
-    def name(number: int) -> dict[str, Any]:
-        key = outcome.key(number) if len(outcome.keys) else None
-        return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
-
+    name = outcome.name
     drops = [
         {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
         for number, original, lost, sequences in outcome.lossiest
@@ -62,7 +59,7 @@ def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Ite
     *estimate, lossiest = lost_text.values()
     yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
     for drop in lossiest[:_DROPS_SHOWN]:
-        key = f" ({drop['key']})" if "key" in drop else ""
+        key = f" ({drop['key']})" if drop.get("key") else ""
         yield (
             f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
             f"left out for record {drop['original']['number']:,}"

@@ -4,9 +4,11 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, NamedTuple, TypeVar
@@ -37,8 +39,6 @@ class Fields:
     canonical: str | None = None
 
 
-# To ask a file for its position takes a system call.
-_RECORDS_BETWEEN_POSITIONS = 16
 DEFAULT_KEY = "url"
 DEFAULT_CANONICAL = "canonical"
 
@@ -102,15 +102,15 @@ class Format(ABC):
     follows_links: ClassVar[bool] = True
     """Whether a file may be a link to it."""
 
-    bytes_read = 0
-    """How much of the files the pass that is under way has read; after it, `nbytes`."""
+    # Of the pass that is under way: the bytes of the files before, and the file that is open.
+    _bytes_before = 0
+    _descriptor = -1
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         """Prepare to read *paths*; raises RecordError if that is sure to fail."""
         self.paths = paths
         self.fields = fields
         self._states = self._states_now()
-        self._bytes_before = 0
 
     @property
     def _files(self) -> Sequence[Path]:
@@ -123,8 +123,6 @@ class Format(ABC):
             source, number = str(path), 0
             try:
                 for number, piece in enumerate(self._read(path, file), 1):
-                    if not number % _RECORDS_BETWEEN_POSITIONS:
-                        self.bytes_read = self._bytes_before + file.tell()
                     yield RawRecord(source, number, *piece)
             except RecordError as error:
                 problem = f"{error}; nothing after it is read"
@@ -147,9 +145,10 @@ class Format(ABC):
         self._bytes_before = 0
         for path, (size, _) in zip(self._files, self._states, strict=True):
             with open(path, "rb") as file:
+                self._descriptor = file.fileno()
                 yield path, file
+                self._descriptor = -1
             self._bytes_before += size
-        self.bytes_read = self._bytes_before
 
     @abstractmethod
     def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
@@ -186,12 +185,19 @@ class Format(ABC):
         return sum(size for size, _ in self._states)
 
     @property
-    def state(self) -> list[list[Any]]:
-        """The path, size and last change of each file: equal as long as the files are unchanged."""
-        return [
-            [str(path.resolve()), *state]
-            for path, state in zip(self._files, self._states, strict=True)
-        ]
+    def bytes_read(self) -> int:
+        """How much of the files the pass that is under way has read."""
+        with suppress(OSError):  # there is no file open at this moment
+            return self._bytes_before + os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        return self._bytes_before
+
+    @property
+    def state(self) -> str:
+        """A digest of the path, size and last change of each file, in their order."""
+        digest = blake2b(digest_size=16)
+        for path, state in zip(self._files, self._states, strict=True):
+            digest.update(f"{path.resolve()}\0{state}\0".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
 
     def check_unchanged(self) -> None:
         """Raise RecordError if a file has changed since this object was made."""
@@ -218,15 +224,13 @@ def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str
     These are all where *fields* say so. Raises RecordError unless *source* has one column of each
     name in *fields*.
     """
-    named = filter(None, (fields.content, fields.key, fields.date, fields.canonical))
-    defaults = {DEFAULT_KEY: fields.key}
-    if names.count(DEFAULT_CANONICAL) == 1:  # several only have this name
-        defaults[DEFAULT_CANONICAL] = fields.canonical
-    by_default = [name for name, own in defaults.items() if own is None and name in names]
-    columns = list(dict.fromkeys([*named, *by_default, *(names if fields.with_all else ())]))
-    for name in columns:
+    named = [name for name in (fields.content, fields.key, fields.date, fields.canonical) if name]
+    for name in named:
         check_column(name, names, source)
-    return columns
+    defaults = {DEFAULT_KEY: fields.key, DEFAULT_CANONICAL: fields.canonical}
+    # Several only have this name.
+    named += [name for name, own in defaults.items() if own is None and names.count(name) == 1]
+    return list(dict.fromkeys([*named, *(names if fields.with_all else ())]))
 
 
 def decode_html(body: bytes, content_type: str | None = None) -> str:
@@ -266,10 +270,7 @@ def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     if fields.is_html and isinstance(content, bytes | bytearray):
         content = decode_html(bytes(content))
     canonical = values.get(DEFAULT_CANONICAL if fields.canonical is None else fields.canonical)
-    if fields.canonical:
-        canonical = _text_of(canonical, fields.canonical)
-    elif not isinstance(canonical, str):  # a field that only has this name
-        canonical = None
+    canonical = canonical if isinstance(canonical, str) else None  # it may only have this name
     key = values.get(DEFAULT_KEY if fields.key is None else fields.key)
     key = None if key is None or key == "" else str(key)
     seconds = timestamp(values.get(fields.date), fields.date) if fields.date else None
@@ -304,33 +305,22 @@ def timestamp(value: Any, field: str) -> float | None:
     """
     if value is None or value == "":
         return None
-    if isinstance(value, datetime):
-        return _in_utc(value)
-    if isinstance(value, date):  # of a column of dates
-        return _in_utc(datetime(value.year, value.month, value.day))
+    text = str(value).strip()  # also of columns of dates and times
     try:
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            return _seconds(value)
-    except (ValueError, TypeError, OverflowError, OSError):
-        pass
-    raise RecordError(
-        f"the field {field!r} must be an ISO 8601 date, an HTTP date or seconds since 1970, got "
-        f"{value!r:.60}"
-    )
+        if any(sign in text[1:] for sign in "-:T"):
+            moment = _date_in(text)
+        else:
+            moment = datetime.fromtimestamp(float(text), UTC)  # refuses such as milliseconds
+    except (ValueError, TypeError, OverflowError, OSError) as error:
+        raise RecordError(
+            f"the field {field!r} must be an ISO 8601 date, an HTTP date or seconds since 1970, "
+            f"got {value!r:.60}"
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _seconds(value: float | str) -> float:
+def _date_in(text: str) -> datetime:
     try:
-        seconds = float(value)
+        return datetime.fromisoformat(text)
     except ValueError:
-        assert isinstance(value, str)
-        try:
-            return _in_utc(datetime.fromisoformat(value.strip()))
-        except ValueError:
-            return _in_utc(parsedate_to_datetime(value))
-    datetime.fromtimestamp(seconds, UTC)  # refuses what is no date, such as milliseconds
-    return seconds
-
-
-def _in_utc(date: datetime) -> float:
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        return parsedate_to_datetime(text)

@@ -2,7 +2,6 @@
 
 import gzip
 import importlib
-import io
 import sys
 import zlib
 from abc import abstractmethod
@@ -14,7 +13,6 @@ from typing import Any, BinaryIO, cast
 from dedup.records.base import Format, Piece, RawRecord, RecordError
 
 COMPRESSIONS = (".gz", ".zst")
-_BUFFER = 1 << 20
 
 
 class LineFormat(Format):
@@ -52,9 +50,9 @@ def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
     suffix = path.suffix.lower()
     try:
         if suffix == ".gz":
-            yield _buffered(gzip.GzipFile(fileobj=file))
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=file))
         elif suffix == ".zst":
-            yield _buffered(zstd().ZstdFile(file))
+            yield zstd().ZstdFile(file)
         else:
             yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -63,12 +61,6 @@ def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
         if type(error).__name__ != "ZstdError":
             raise
         raise RecordError(f"the file is damaged ({error})") from error
-
-
-def _buffered(file: Any) -> BinaryIO:
-    # Filling the whole buffer at once would lose what stands in it before a damage.
-    file.readinto = file.readinto1
-    return cast(BinaryIO, io.BufferedReader(file, _BUFFER))
 
 
 @contextmanager

@@ -2,18 +2,16 @@
 
 import csv
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dedup.records.base import Fields, Piece, Record, RecordError, columns_of, record_of
 from dedup.records.compressed import LineFormat, decompressed
+from dedup.records.lines import LONGEST_LINE
 
 _DELIMITERS = ",;\t|"
-# The csv module limits a field to 128 KB by default; this fits a C long on every platform.
-_LONGEST = 2**31 - 1
-# An unclosed quote would turn the whole file into a header.
-_LONGEST_HEADER = 1 << 20
 
 
 class Delimited(LineFormat):
@@ -28,49 +26,46 @@ class Delimited(LineFormat):
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         super().__init__(paths, fields)
+        # Of the whole process. A quote that is not closed makes one field of what follows it.
+        csv.field_size_limit(LONGEST_LINE)
         headers = [_header(path) for path in paths]
         self._header, self._delimiter, self._names = headers[0]
-        for path, (_, delimiter, names) in zip(paths, headers, strict=True):
-            if (delimiter, names) != (self._delimiter, self._names):
-                what = "columns" if delimiter == self._delimiter else "delimiters"
-                raise RecordError(f"the {what} of {path} and {paths[0]} differ")
+        for path, (_, *shape) in zip(paths, headers, strict=True):
+            if shape != [self._delimiter, self._names]:
+                raise RecordError(f"the columns or delimiters of {path} and {paths[0]} differ")
         names = columns_of(fields, self._names, paths[0])
         self._places = {name: self._names.index(name) for name in names}
 
     def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
         lines: list[bytes] = []
-        rows = _reader(file, self._delimiter, lines)
-        _next(rows)
-        while True:
-            lines.clear()
-            row, error = _next(rows)
-            if row is None:
-                break
-            if not row and error is None:  # an empty line
-                continue
-            data = None
-            if error is None and len(row) != len(self._names):
-                error = f"{len(row)} columns, where the header has {len(self._names)}"
-            elif error is None:
+        rows = _rows(file, self._delimiter, lines)
+        next(rows)
+        lines.clear()
+        for row in rows:
+            data, error = None, None
+            if isinstance(row, csv.Error):
+                error = f"not a CSV row ({row})"
+            elif len(row) == len(self._names):
                 data = [row[place] for place in self._places.values()]
-            if error and len(lines) > 1:
-                error += f", in {len(lines):,} lines: is a quote not closed?"
-            line = b"".join(lines)
-            yield len(line), data, error, line
+            elif row:  # no empty line
+                error = f"{len(row)} columns, where the header has {len(self._names)}"
+            if data or error:
+                line = b"".join(lines)
+                yield len(line), data, error, line
+            lines.clear()
 
     def parse(self, data: list[str]) -> Record:
-        for value in data:
-            if not value.isascii():
-                try:
-                    value.encode()
-                except UnicodeEncodeError as error:
-                    byte = ord(value[error.start]) & 0xFF
-                    raise RecordError(f"not utf-8 (byte 0x{byte:02x})") from error
+        try:
+            "".join(data).encode()
+        except UnicodeEncodeError as error:
+            raise RecordError("not utf-8") from error
         return record_of(dict(zip(self._places, data, strict=True)), self.fields)
 
 
-def _reader(file: BinaryIO, delimiter: str, lines: list[bytes]) -> Iterator[list[str]]:
-    """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
+def _rows(
+    file: Iterable[bytes], delimiter: str, lines: list[bytes]
+) -> Iterator[list[str] | csv.Error]:
+    """Yield the rows of *file*, or what is wrong with one; adds its lines to *lines* before."""
 
     def decode() -> Iterator[str]:
         for number, line in enumerate(file):
@@ -79,20 +74,13 @@ def _reader(file: BinaryIO, delimiter: str, lines: list[bytes]) -> Iterator[list
             # `parse` reports invalid bytes, since it knows their record.
             yield text.decode("utf-8", "surrogateescape")
 
-    return csv.reader(decode(), delimiter=delimiter, strict=True)
-
-
-def _next(
-    rows: Iterator[list[str]], longest: int = _LONGEST
-) -> tuple[list[str] | None, str | None]:
-    """Return the next row (``None`` after the last one), and its error, if any."""
-    limit = csv.field_size_limit(longest)  # a global of the csv module
-    try:
-        return next(rows, None), None
-    except csv.Error as error:
-        return [], f"not a CSV row ({error})"
-    finally:
-        csv.field_size_limit(limit)
+    rows = csv.reader(decode(), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            yield from rows
+            return
+        except csv.Error as error:
+            yield error
 
 
 def _header(path: Path) -> tuple[bytes, str, list[str]]:
@@ -100,23 +88,16 @@ def _header(path: Path) -> tuple[bytes, str, list[str]]:
     lines: list[bytes] = []
     try:
         with open(path, "rb") as file, decompressed(file, path) as content:
-            first = content.readline(_LONGEST_HEADER)
-            if len(first) == _LONGEST_HEADER:
-                raise RecordError(f"its header has more than {_LONGEST_HEADER >> 20} MB")
+            first = content.readline(LONGEST_LINE)
             delimiter = max(_DELIMITERS, key=lambda sign: first.count(sign.encode()))
-        with open(path, "rb") as file, decompressed(file, path) as content:
-            names, error = _next(_reader(content, delimiter, lines), _LONGEST_HEADER)
-        header = b"".join(lines)
-        header.decode()
-    except RecordError as problem:
-        raise RecordError(f"{path}: {problem}") from problem
-    except UnicodeDecodeError as problem:
-        raise RecordError(f"{path}, header: not utf-8 ({problem.reason})") from problem
-    if error:
-        raise RecordError(f"{path}, header: {error}")
+            names = next(_rows(chain([first], content), delimiter, lines))
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from error
+    if isinstance(names, csv.Error):
+        raise RecordError(f"{path}, header: not a CSV row ({names})")
     if not names:
         raise RecordError(f"{path} is empty: it must have a header with the names of the columns")
-    return header, delimiter, names
+    return b"".join(lines), delimiter, names
 
 
 def table_rows(
@@ -133,7 +114,5 @@ def table_rows(
                 raise RecordError(f"{path} lacks the columns {', '.join(sorted(missing))}")
             for row in rows:
                 yield f"{path}, line {rows.line_num}", [row[column] or "" for column in columns]
-    except UnicodeDecodeError as error:
-        raise RecordError(f"{path} is not UTF-8 ({error})") from error
-    except csv.Error as error:
-        raise RecordError(f"{path} is not a table ({error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise RecordError(f"{path} is no table in UTF-8 ({error})") from error

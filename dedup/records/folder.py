@@ -4,11 +4,10 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from dedup.records.base import Fields, Format, Piece, RawRecord, Record, RecordError, decode_html
+from dedup.records.base import Fields, Format, Piece, Record, RecordError, decode_html
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".text", ".md")
@@ -46,39 +45,19 @@ class Folder(Format):
     def has_html(self) -> bool:
         return any(name.lower().endswith(HTML) for _, name in self._names)
 
-    @property
-    def state(self) -> list[list[Any]]:
-        """Each folder with a digest of its files: equal as long as they are unchanged."""
-        digests = {folder: blake2b(digest_size=16) for folder in self.paths}
-        for (folder, name), state in zip(self._names, self._states, strict=True):
-            digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
-        return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]
-
-    def raw_records(self) -> Iterator[RawRecord]:
-        self.bytes_read = 0
-        for number, ((folder, name), (size, _)) in enumerate(
-            zip(self._names, self._states, strict=True), 1
-        ):
-            yield RawRecord(str(folder / name), number, size, (str(folder), name))
-            self.bytes_read += size
-
     def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
-        raise NotImplementedError("files of folders are read by `parse`")
+        content = file.read()
+        yield len(content), (content, path, os.fstat(file.fileno()).st_mtime)
 
-    def parse(self, data: tuple[str, str]) -> Record:
-        path = Path(*data)
-        try:
-            content = path.read_bytes()
-            date = path.stat().st_mtime
-        except OSError as error:
-            raise RecordError(f"cannot be read ({error.strerror})") from error
+    def parse(self, data: tuple[bytes, Path, float]) -> Record:
+        content, path, date = data
+        key = next(str(path.relative_to(folder)) for folder in self.paths if folder in path.parents)
         if path.suffix.lower() in HTML:
-            return Record(decode_html(content), True, data[1], date)
+            return Record(decode_html(content), True, key, date)
         try:
-            text = content.decode().removeprefix("\ufeff")
+            return Record(content.decode().removeprefix("\ufeff"), False, key, date)
         except UnicodeDecodeError as error:
             raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
-        return Record(text, False, data[1], date)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         raise NotImplementedError("folders are copied")
@@ -88,11 +67,11 @@ class Folder(Format):
 
         Return their total size in bytes.
         """
-        size = self.bytes_read = 0
+        size = self._bytes_before = 0
         for (source, name), (size_before, _), is_unique in zip(
             self._names, self._states, keep, strict=True
         ):
-            self.bytes_read += size_before
+            self._bytes_before += size_before
             if is_unique:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)

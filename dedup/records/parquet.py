@@ -40,19 +40,6 @@ class Parquet(Format):
     def parse(self, data: dict[str, Any]) -> Record:
         return record_of(data, self.fields)
 
-    def check_output(self, path: Path) -> None:
-        import pyarrow as pa
-
-        super().check_output(path)
-        for column in _open(self.paths[0]).schema_arrow:
-            try:
-                pa.nulls(1, column.type).take(pa.array([0]))
-            except NotImplementedError as error:
-                raise RecordError(
-                    f"{self.paths[0]}: pyarrow cannot select rows of the column {column.name!r} "
-                    f"({_first_line(error)}): store it as another type, such as string"
-                ) from error
-
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np
         import pyarrow as pa
@@ -66,7 +53,6 @@ class Parquet(Format):
                 source = _open(input_, opened)
                 for group in range(source.num_row_groups):
                     table = source.read_row_group(group)
-                    self.bytes_read = self._bytes_before + opened.tell()
                     mask = flags[start : start + len(table)]
                     start += len(table)
                     if mask.any():

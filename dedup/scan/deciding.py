@@ -8,17 +8,16 @@ from itertools import islice
 
 from dedup.arrays import Packed
 from dedup.lost_text import Sequences
-from dedup.preference import CRITERIA, Copy, Preference, first, newest
+from dedup.preference import Copy, Preference, first, newest
 from dedup.record import PageRecord
 from dedup.records import Fields, Folder, Format, RecordError
 from dedup.rule import Rule
 from dedup.scan.read_record import Fate, ReadRecord
 from dedup.scan.reader import RecordReader
-from dedup.scan.record_judge import Outcome, RecordJudge
+from dedup.scan.record_judge import Judged, Outcome, RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches_file import SketchesFile
 from dedup.scopes import Scope
-from dedup.text import to_utf8
 from dedup.units import Count
 
 _JUDGED_AT_ONCE = 256
@@ -26,9 +25,6 @@ _RULE = Rule()
 _AS_THEY_COME = Preference([("first", first)])
 # A wrong name of a field shall not cost hours.
 _RECORDS_WITHOUT_FIELD = 1_000
-
-Judged = tuple[int, PageRecord, Sequences | None]
-"""A record by its number, and the sequences of its text, if they are known."""
 
 
 def scan(
@@ -51,72 +47,37 @@ def scan(
     and if there is no record, or none has the fields that were asked for.
     """
     judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
-    outcome = judge.outcome
-    waiting = _Waiting(keep) if keep.changes_order else None
-    fields, sequences = _FieldCheck(reader), 0
+    outcome, waiting = judge.outcome, _Waiting(keep) if keep.changes_order else None
+    good = sequences = 0
+    seen: set[str] = set()
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
-            first = len(outcome.fates)
-            for record in records:
+            new = []
+            for number, record in enumerate(records, len(outcome.fates)):
                 if record.error is not None and not skip_bad:
                     raise RecordError(record.error)
-                fields.look_at(record)
-                _note(record, outcome, with_key=with_keys)
                 sequences += record.sequences.different if record.sequences else 0
-            new = [pair for pair in enumerate(records, first) if pair[1].fate is Fate.NEW]
+                if outcome.note(record, with_key=with_keys) is Fate.NEW:
+                    new.append((number, record))
+            if good < _RECORDS_WITHOUT_FIELD:
+                fields = [record.fields for record in records if record.error is None]
+                good += len(fields)
+                seen.update(*fields)
+                if good >= _RECORDS_WITHOUT_FIELD:
+                    check_fields(reader, reader.format.paths, good, seen)
             if waiting is None:
-                judge.judge(
-                    [number for number, _ in new],
-                    [record.page for _, record in new],
-                    [record.sequences for _, record in new],
-                )
+                judge.judge([(number, record.page, record.sequences) for number, record in new])
             else:
-                for number, record in new:
-                    waiting.append(number, record)
-    fields.check(outcome.first_bad)
+                for pair in new:
+                    waiting.append(*pair)
+    if good or not outcome.first_bad:
+        check_fields(reader, reader.format.paths, good, seen)
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
-            judge.judge(*zip(*batch, strict=True))
+            judge.judge(batch)
     judge.finish(sequences)
     return outcome
-
-
-def _note(record: ReadRecord, outcome: Outcome, *, with_key: bool) -> None:
-    """Add to *outcome* what is known of *record* before it is judged."""
-    fate = record.fate
-    if fate is Fate.BAD:
-        outcome.first_bad = outcome.first_bad or record.error
-    elif fate is Fate.UNREAD:
-        outcome.first_unread = outcome.first_unread or record.unread
-    elif fate is Fate.NEW:
-        outcome.with_evidence += record.page.evidence is not None
-    outcome.fates.append(fate)
-    if with_key:
-        outcome.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
-
-
-class _FieldCheck:
-    """Says so if none of the first records has a field that was asked for."""
-
-    def __init__(self, reader: RecordReader) -> None:
-        self._reader = reader
-        self._records = 0
-        self._seen: set[str] = set()
-
-    def look_at(self, record: ReadRecord) -> None:
-        """Take note of the fields of *record*, unless it is bad; raises RecordError."""
-        if record.fate is not Fate.BAD and self._records < _RECORDS_WITHOUT_FIELD:
-            self._records += 1
-            self._seen.update(record.fields)
-            if self._records == _RECORDS_WITHOUT_FIELD:
-                self.check()
-
-    def check(self, first_bad: str | None = None) -> None:
-        """Raise RecordError if there is no record so far, or none has such a field."""
-        if not self._records and first_bad:
-            raise RecordError(f"all records are bad; the first one: {first_bad}")
-        check_fields(self._reader, self._reader.format.paths, self._records, self._seen)
 
 
 class _Waiting:
@@ -161,26 +122,14 @@ def check_together(
 ) -> None:
     """Raise ValueError, which begins with the name of an option, for what does not go together."""
     where = scope or Scope.of("crawl")
+    if newest in keep.criteria and kind is not Folder and not fields.date:
+        raise ValueError("keep newest needs the name of the field with the date")
+    if where.needs_language and fields.is_object:
+        raise ValueError(f"scope {where.name} needs a language, which no record of a page has")
     has_no_urls = fields.key == "" and not fields.is_object
-    for is_wrong, problem in (
-        (not keep, f"keep must name a criterion, one of {', '.join(CRITERIA)}"),
-        (first in keep.criteria[:-1], "keep: after first, nothing is left to decide"),
-        (
-            newest in keep.criteria and kind is not Folder and not fields.date,
-            "keep newest needs the name of the field with the date",
-        ),
-        (
-            where.needs_language and fields.is_object,
-            f"scope {where.name} needs a language, which no record of a page has",
-        ),
-        (
-            (where.needs_url and has_no_urls)
-            or (where.name in ("host", "domain") and kind is Folder),
-            f"scope {where.name} needs URLs, and nothing that is compared has one",
-        ),
-    ):
-        if is_wrong:
-            raise ValueError(problem)
+    has_no_hosts = kind is Folder and where.name in ("host", "domain")
+    if has_no_hosts or (has_no_urls and where.needs_url):
+        raise ValueError(f"scope {where.name} needs URLs, and nothing that is compared has one")
 
 
 def check_fields(

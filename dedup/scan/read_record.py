@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from dedup.lost_text import Sequences
 from dedup.record import PageRecord
+from dedup.rule import Kind
+
+_JUDGED = Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.SKIPPED
 
 
 class Fate(IntEnum):
@@ -17,6 +20,12 @@ class Fate(IntEnum):
     EMPTY = 4
     UNREAD = 5
     NO_SCOPE = 6
+
+    @property
+    def verdict(self) -> str:
+        """What Spark calls it: a value of `Kind` where it was judged."""
+        kinds = ["bad", *_JUDGED, "unread", "without-scope"]
+        return str(kinds[self])
 
 
 class ReadRecord(NamedTuple):

@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dedup.arrays import Packed
 from dedup.evidence import Evidence, Names, Objection, Weakness
@@ -14,13 +14,16 @@ from dedup.methods.base import Method
 from dedup.methods.digests import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.records.lines import json_line
-from dedup.rule import Kind, Rule
-from dedup.scan.read_record import Fate
+from dedup.rule import Decision, Kind, Rule
+from dedup.scan.read_record import Fate, ReadRecord
 from dedup.search import BatchIndex
-from dedup.text import from_utf8
+from dedup.text import from_utf8, to_utf8
 from dedup.view.view import View
 
 _IS_KEPT = bytes(fate >= Fate.NEW for fate in range(256))
+_FATES = {fate.verdict: fate for fate in Fate}
+Judged = tuple[int, PageRecord, Sequences | None]
+"""A record by its number, and the sequences of its text, if they are known."""
 
 
 @dataclass
@@ -53,15 +56,22 @@ class Outcome:
         """Whether each record is kept, as 0 or 1."""
         return bytes(self.fates.translate(_IS_KEPT))
 
-    def key(self, number: int) -> str | None:
-        key = self.keys[number]
-        return from_utf8(key[1:]) if key else None
+    def note(self, record: ReadRecord, *, with_key: bool) -> Fate:
+        """Add what is known of the next *record* before it is judged; return its fate till then."""
+        fate = record.fate
+        self.first_bad = self.first_bad or record.error
+        self.first_unread = self.first_unread or record.unread
+        self.with_evidence += fate is Fate.NEW and record.page.evidence is not None
+        self.fates.append(fate)
+        if with_key:
+            self.keys.append(to_utf8(f"={record.page.key}" if record.has_key else ""))
+        return fate
 
-
-KINDS = {
-    Fate.EMPTY: Kind.SKIPPED, Fate.EXACT: Kind.EXACT, Fate.NEAR: Kind.NEAR, Fate.NEW: Kind.NEW,
-}  # fmt: skip
-_FATES = {kind: fate for fate, kind in KINDS.items()}
+    def name(self, number: int) -> dict[str, Any]:
+        """Return the number of a record, from 1, and its key if keys were asked for."""
+        key = self.keys[number] if len(self.keys) else None
+        named = {} if key is None else {"key": from_utf8(key[1:]) if key else None}
+        return {"number": number + 1, **named}
 
 
 class RecordJudge:
@@ -83,43 +93,34 @@ class RecordJudge:
         self.outcome = Outcome()
         self._rule = rule
         self._view = View(method, rule, names) if has_pages else None
-        self._numbers_in_view = array("I")
         self._texts = BatchIndex(Exact())
         # Nothing is near by that method that is not equal.
         self._index = None if type(method) is Exact else BatchIndex(method)
-        # The numbers of the records that were kept: of all, and of those that are in the index,
-        # which has no more than 2**32 either.
-        self._numbers_of_texts = array("I")
-        self._numbers_of_index = array("I")
+        # The numbers of the records that were kept, by those that the indexes and the view have:
+        # an earlier one may have been judged later.
+        self._numbers = array("I")
         self._sample = LostTextSample()
         self._all_texts_known = True
 
-    def judge(
-        self,
-        numbers: Sequence[int],
-        records: Sequence[PageRecord],
-        texts: Sequence[Sequences | None] = (),
-    ) -> None:
-        """Judge *records*, which have these *numbers*, one after the other.
+    def judge(self, batch: Sequence[Judged]) -> None:
+        """Judge the records of a *batch*, one after the other.
 
-        The outcome has their fates from then on. *texts* are those of all of them, or of none.
+        The outcome, which has a fate for each of their numbers, has their own from then on.
         """
-        repeats = len(self.outcome.duplicates)
-        if (view := self._view) is not None:  # it may be empty
-            for number, record in zip(numbers, records, strict=True):
-                self.outcome.fates[number] = self._fate_in(view, number, record)
-        else:
-            self._judge_batch(numbers, records)
-        for number, sequences in zip(numbers, texts, strict=bool(texts)):
-            is_kept = self.outcome.fates[number] >= Fate.NEW
+        if self._view is None:
+            self._begin([record for _, record, _ in batch])
+        for place, (number, record, sequences) in enumerate(batch):
+            if self._view is None:
+                fate = self._fate(place, number, record)
+            else:
+                fate = self._fate_in(self._view, number, record)
+            self.outcome.fates[number] = fate
             if sequences is None:
                 self._all_texts_known = False
-            elif is_kept:
+            elif fate >= Fate.NEW:
                 self._sample.add_kept(sequences)
             else:
-                original = self.outcome.originals[repeats]
-                self._sample.add_dropped(sequences, str(number), str(original))
-            repeats += not is_kept
+                self._sample.add_dropped(sequences, str(number), str(self.outcome.originals[-1]))
 
     def finish(self, sequences: int = 0) -> None:
         """Put what is lost into the outcome, unless a record came without its text.
@@ -135,38 +136,31 @@ class RecordJudge:
                 for drop in self._sample.lossiest()
             ]
 
-    def _judge_batch(self, numbers: Sequence[int], records: Sequence[PageRecord]) -> None:
-        # Their places in the batch; what is skipped has none.
+    def _begin(self, records: Sequence[PageRecord]) -> None:
+        """Have the indexes look up the records of a batch; what is skipped has no place there."""
         self._texts.begin([record.digest for record in records])
         if self._index:
+            sketches = (
+                None if record.digest is None or self._rule.is_short(record) else record.sketch
+                for record in records
+            )
             self._index.begin(
                 [
-                    None
-                    if record.digest is None
-                    or self._rule.is_short(record)
-                    or self._texts.query(place)
-                    else record.sketch
-                    for place, record in enumerate(records)
+                    None if sketch is None or self._texts.query(place) else sketch
+                    for place, sketch in enumerate(sketches)
                 ]
             )
-        for place, (number, record) in enumerate(zip(numbers, records, strict=True)):
-            self.outcome.fates[number] = self._fate(place, number, record)
 
     def _fate_in(self, view: View, number: int, record: PageRecord) -> Fate:
         if record.evidence and (weakness := Evidence.from_bytes(record.evidence).weakness):
             self.outcome.weak[weakness] += 1
         look = view.look(record)
         view.learn_names(record)
-        decision = look.decision
-        if decision.match is not None:
-            self._note_duplicate(decision.kind, number, decision.match, self._numbers_in_view)
-        elif decision.kind is Kind.NEW:
-            view.commit(view.claim(Claimed(record, number=len(self._numbers_in_view))))
-            self._numbers_in_view.append(number)
-            self.outcome.short += self._rule.is_short(record)
+        if look.decision.kind is Kind.NEW:
+            view.commit(view.claim(Claimed(record, number=len(self._numbers))))
             if look.objection:
                 self.outcome.objections[look.objection] += 1
-        return _FATES[decision.kind]
+        return self._note(look.decision, number, record)
 
     def _fate(self, place: int, number: int, record: PageRecord) -> Fate:
         decision = self._rule.judge(
@@ -174,24 +168,23 @@ class RecordJudge:
             lambda: self._texts.query(place),
             lambda: self._index.query(place) if self._index else None,
         )
-        if decision.match:
-            is_exact = decision.kind is Kind.EXACT
-            numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
-            self._note_duplicate(decision.kind, number, decision.match, numbers)
-        elif decision.kind is Kind.NEW:
-            self._texts.add(place)
-            self._numbers_of_texts.append(number)
-            if self._rule.is_short(record):
-                self.outcome.short += 1
-            elif self._index:
-                self._index.add(place)
-                self._numbers_of_index.append(number)
-        return _FATES[decision.kind]
+        if decision.kind is Kind.NEW:
+            self._texts.add(place, len(self._numbers))
+            if self._index and not self._rule.is_short(record):
+                self._index.add(place, len(self._numbers))
+        return self._note(decision, number, record)
 
-    def _note_duplicate(self, kind: Kind, number: int, match: Match, numbers: "array[int]") -> None:
-        self.outcome.duplicates.append(number)
-        self.outcome.originals.append(numbers[match.page])
-        self.outcome.distances.append(0 if kind is Kind.EXACT else match.distance)
+    def _note(self, decision: Decision[Match], number: int, record: PageRecord) -> Fate:
+        """Note what became of a record; return its fate."""
+        if decision.match:
+            self.outcome.duplicates.append(number)
+            self.outcome.originals.append(self._numbers[decision.match.page])
+            is_exact = decision.kind is Kind.EXACT
+            self.outcome.distances.append(0 if is_exact else decision.match.distance)
+        elif decision.kind is Kind.NEW:
+            self._numbers.append(number)
+            self.outcome.short += self._rule.is_short(record)
+        return _FATES[decision.kind]
 
 
 def write_clusters(file: BinaryIO, outcome: Outcome) -> None:
@@ -206,15 +199,11 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> None:
     for original in sorted(members):
         duplicates = [
             {
-                **_name(outcome, outcome.duplicates[place]),
+                **outcome.name(outcome.duplicates[place]),
                 "distance": outcome.distances[place],
                 "exact": outcome.fates[outcome.duplicates[place]] == Fate.EXACT,
             }
             for place in sorted(members[original], key=outcome.duplicates.__getitem__)
         ]
-        line = {**_name(outcome, original), "duplicates": duplicates}
+        line = {**outcome.name(original), "duplicates": duplicates}
         file.write(json_line(line) + b"\n")
-
-
-def _name(outcome: Outcome, number: int) -> dict[str, object]:
-    return {"number": number + 1, "key": outcome.key(number)}

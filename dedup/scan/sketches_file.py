@@ -3,9 +3,9 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from filelock import FileLock, Timeout
 
@@ -15,7 +15,7 @@ from dedup.records import RecordError
 from dedup.scan.read_record import ReadRecord
 from dedup.stores.identity import differences
 
-_VERSION = 2
+_FORMAT = 3
 _RECORDS_AT_ONCE = 256
 
 
@@ -26,48 +26,42 @@ class SketchesFile:
     A process that is killed leaves the records up to some number.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Open or create the file *path*, and lock it.
-
-        *identity*: what the records depend on, an object of JSON; its "inputs" are a list of lists
-        of a path and what tells its state.
-
-        Raises RecordError if the file is in use, is no file of sketches, or has another identity;
-        OSError if it cannot be made.
-        """
-        self._path = path.resolve()
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
         self.count_before = 0
         """How many records were there, once they are read."""
         self.is_whole = False
         """Whether these are all."""
-        with ExitStack() as closing_on_failure:
-            self._file: BinaryIO = closing_on_failure.enter_context(self._path.open("a+b"))
-            try:
-                closing_on_failure.enter_context(FileLock(f"{self._path}.lock", timeout=0))
-            except Timeout as error:
-                raise self._error("is in use: one scan at a time; wait for it, or") from error
-            self._file.seek(0)
-            if first := self._file.readline():
-                self._check_first(first, json.loads(json.dumps(identity)))
-            else:
-                self._write({"sketches": _VERSION, "identity": identity})
-            self._closing = closing_on_failure.pop_all()
 
-    def _check_first(self, line: bytes, identity: dict[str, Any]) -> None:
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, identity: Mapping[str, Any]) -> Iterator[Self]:
+        """Yield the file *path*, which is made if there is none, and locked meanwhile.
+
+        *identity*: what the records depend on, an object of JSON. Raises RecordError if the file is
+        in use, is no file of sketches, or has another identity; OSError if it cannot be made.
+        """
+        path, own = path.resolve(), json.loads(json.dumps({"format": _FORMAT, **identity}))
+        lock = FileLock(f"{path}.lock", timeout=0)
         try:
-            version, stored = (json.loads(line)[name] for name in ("sketches", "identity"))
-        except (ValueError, TypeError, KeyError) as error:
-            raise self._error("is not a file of sketches;") from error
-        if version != _VERSION:
-            raise self._error(f"has sketches of version {version}, not {_VERSION};")
-        if stored != identity:
-            raise RecordError(
-                f"{self._path} is of another scan: {'; '.join(_describe(stored, identity))}. Name "
-                "another file, or remove this one if it is of no use any more"
-            )
-
-    def _error(self, problem: str) -> RecordError:
-        return RecordError(f"{self._path} {problem} name another file")
+            lock.acquire()
+        except Timeout as error:
+            in_use = "is in use: one scan at a time; wait for it, or name another file"
+            raise RecordError(f"{path} {in_use}") from error
+        with lock, path.open("a+b") as file:
+            saved = cls(path, file)
+            file.seek(0)
+            if not (first := file.readline()):
+                saved._write(own)
+            elif (stored := _identity_in(first)) is None:
+                raise RecordError(f"{path} is not a file of sketches; name another file")
+            elif stored != own:
+                told = "; ".join(differences(stored, own, sorted({*stored, *own})))
+                raise RecordError(
+                    f"{path} is of another scan: {told}. Name another file, or remove this one if "
+                    "it is of no use any more"
+                )
+            yield saved
 
     def read_records(self) -> Iterator[list[ReadRecord]]:
         """Yield the records that are there, in order, in pieces; call it once, before `add`.
@@ -79,17 +73,15 @@ class SketchesFile:
         while (line := self._file.readline()).endswith(b"\n"):
             end += len(line)
             try:
-                if self.is_whole:
-                    raise ValueError("more lines than records")
                 values = json.loads(line)
-                if values == {"records": self.count_before}:
-                    self.is_whole = True
+                self.is_whole = values == {"records": self.count_before}
+                if self.is_whole:
                     continue
                 records.append(_record(values, self.count_before + 1))
-                self.count_before += 1
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                where = f"{self._path}, line {self.count_before + 2 + self.is_whole}"
+                where = f"{self._path}, line {self.count_before + 2}"
                 raise RecordError(f"{where}: it is damaged; name another file") from error
+            self.count_before += 1
             if len(records) == _RECORDS_AT_ONCE:
                 yield records
                 records = []
@@ -108,15 +100,13 @@ class SketchesFile:
         self._file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
         self._file.flush()
 
-    def close(self) -> None:
-        """Close and unlock the file."""
-        self._closing.close()
 
-
-def _describe(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
-    yield from differences(stored, own, sorted({*stored, *own} - {"inputs"}))
-    if stored["inputs"] != own["inputs"]:
-        yield "the inputs changed since, are others, or in another order"
+def _identity_in(line: bytes) -> dict[str, Any] | None:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return None
+    return values if isinstance(values, dict) and "format" in values else None
 
 
 def _values(number: int, record: ReadRecord) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.read_record import Fate
-from dedup.scan.record_judge import KINDS, RecordJudge
+from dedup.scan.record_judge import RecordJudge
 from dedup.scopes import host
 from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components
 from dedup.spark.matches import find_links
@@ -158,7 +158,10 @@ def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
         for part in slices(batches, _JUDGED_AT_ONCE):
             first, repeats = len(rows), len(outcome.duplicates)
             columns = (part[name].to_pylist() for name in PageRecord._fields)
-            records = list(map(PageRecord, *columns))
+            records = [
+                (number, PageRecord(*values), None)
+                for number, values in enumerate(zip(*columns, strict=True), first)
+            ]
             rows.extend(part["row"].to_pylist())
             outcome.fates.extend([Fate.NEW] * len(records))
             objections: list[str | None] = [None] * len(records)
@@ -168,17 +171,17 @@ def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
                     is_known = None not in of_page
                     names.known = KnownNames(*map(frozenset, of_page)) if is_known else None
                     before = outcome.objections.copy()
-                    record_judge.judge([first + place], records[place : place + 1])
+                    record_judge.judge(records[place : place + 1])
                     objections[place] = next(map(str, outcome.objections - before), None)
             else:
-                record_judge.judge(range(first, len(rows)), records)
+                record_judge.judge(records)
             originals: list[int | None] = [None] * len(records)
             distances: list[float | None] = [None] * len(records)
             for place in range(repeats, len(outcome.duplicates)):
                 at = outcome.duplicates[place] - first
                 originals[at] = rows[outcome.originals[place]]
                 distances[at] = outcome.distances[place]
-            verdicts = [KINDS[Fate(fate)].value for fate in outcome.fates[first:]]
+            verdicts = [Fate(fate).verdict for fate in outcome.fates[first:]]
             values = rows[first:].tolist(), verdicts, originals, distances, objections
             arrays = [pa.array(*pair) for pair in zip(values, _VERDICT.types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=_VERDICT)

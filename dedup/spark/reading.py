@@ -25,12 +25,9 @@ from dedup.scan.record_stream import pool_for, read_raws
 from dedup.spark.judge import Batches, judge, slices
 from dedup.text import writable
 
-READ = "read"
-BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"
+READ = Fate.NEW.verdict
+BAD, UNREAD, WITHOUT_SCOPE = Fate.BAD.verdict, Fate.UNREAD.verdict, Fate.NO_SCOPE.verdict
 """What becomes of rows that cannot be judged; they are kept."""
-_STATES = {
-    Fate.NEW: READ, Fate.BAD: BAD, Fate.UNREAD: UNREAD, Fate.NO_SCOPE: WITHOUT_SCOPE,
-}  # fmt: skip
 
 _ROWS_AT_ONCE = 256
 _READ = pa.schema([
@@ -105,7 +102,7 @@ class RowReader:
             yield RawRecord("", 0, size, values)
 
     def _row(self, read: ReadRecord) -> tuple[Any, ...]:
-        page, state = read.page, _STATES[read.fate]
+        page, state = read.page, read.fate.verdict
         message = read.error if state == BAD else read.unread
         seen = page.evidence if state == READ else None
         weakness = Evidence.from_bytes(seen).weakness if seen else None

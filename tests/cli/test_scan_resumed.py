@@ -3,7 +3,6 @@
 import json
 import os
 import random
-from contextlib import closing
 from functools import partial
 
 import pytest
@@ -130,7 +129,7 @@ OTHER = {
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "date": (["--keep", "newest:on"], "date field None there, 'on' here"),
-    "input": (["more.jsonl"], "the inputs changed since, are others, or in another order. Name"),
+    "input": (["more.jsonl"], "inputs '"),
 }
 
 
@@ -166,7 +165,7 @@ def test_inputs_that_changed_or_are_in_another_order_need_another_file(scanned, 
     failed = partial(refused, capsys, "scan")
     both, asked = ("--sketches", "both", "-o"), ("-o", "e.jsonl", *SKETCHES)
     shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "c.jsonl")
-    told = "is of another scan: the inputs changed since, are others, or in another order. Name"
+    told = "is of another scan: inputs '"
     assert told in failed("more.jsonl", "a.jsonl", *both, "d.jsonl")
     shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "d.jsonl")
     with (scanned / "a.jsonl").open("a") as file:
@@ -190,7 +189,7 @@ def test_a_file_without_sketches_is_left_alone(tmp_path, capsys):
     for name, message in [
         ("text", "text is not a file of sketches; name another file"),
         ("bytes", "bytes is not a file of sketches; name another file"),
-        ("other", "other has sketches of version 9, not 2; name another file"),
+        ("other", "other is not a file of sketches; name another file"),
         ("folder", "folder cannot be used (Is a directory)"),
         ("no/sketches", "must be in a folder that exists"),
         ("a.jsonl", "a.jsonl is not a file of sketches; name another file"),
@@ -205,7 +204,7 @@ def test_a_file_without_sketches_is_left_alone(tmp_path, capsys):
 
 
 def test_one_scan_at_a_time(scanned, capsys):
-    with closing(SketchesFile(scanned / "other", {"inputs": []})):
+    with SketchesFile.open(scanned / "other", {"inputs": ""}):
         told = refused(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--sketches", "other")
     in_use = "is in use: one scan at a time; wait for it, or name another file"
     assert told == f"{scanned / 'other'} {in_use}"
@@ -234,7 +233,6 @@ def with_value(number, name, change):
         (2, with_value(1, "tokens", lambda tokens: "many")),
         (5, with_value(4, "sequences", lambda sequences: sequences[4:])),
         (3, lambda lines: [*lines[:2], b"\0" * 40 + b"\n", *lines[3:]]),
-        (9, lambda lines: [*lines, lines[-1]]),
     ],
 )
 def test_a_damaged_file_is_told(scanned, capsys, line, damage):

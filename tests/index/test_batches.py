@@ -1,6 +1,7 @@
 """Indexes that are asked in batches, against the same pages one by one."""
 
 import random
+from itertools import count
 
 import pytest
 from cases import mixed
@@ -25,7 +26,7 @@ def one_by_one(method, sketches):
 
 
 def in_batches(method, sketches, size):
-    index, found = BatchIndex(method), []
+    index, found, numbers = BatchIndex(method), [], count()
     for start in range(0, len(sketches), size):
         batch = sketches[start : start + size]
         index.begin([None if sketch is None else method.to_bytes(sketch) for sketch in batch])
@@ -33,7 +34,7 @@ def in_batches(method, sketches, size):
             match = None if sketch is None else index.query(place)
             found.append(match)
             if sketch is not None and match is None:
-                index.add(place)
+                index.add(place, next(numbers))
     return found
 
 

@@ -142,6 +142,7 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 )
 def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):
     monkeypatch.setattr(deciding, "_RECORDS_WITHOUT_FIELD", 2)
+    monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 2)
     path = write_lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
     with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
         scanned(path, fields=fields)

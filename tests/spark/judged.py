@@ -10,7 +10,7 @@ from dedup.evidence.evidence import digest_of_name, digest_of_title
 from dedup.methods import FingerprintMethod
 from dedup.record import PageRecord
 from dedup.scan import Fate
-from dedup.scan.record_judge import KINDS, RecordJudge
+from dedup.scan.record_judge import RecordJudge
 
 COLUMNS = (
     "row long, key string, scope string, tokens long, digest binary, sketch binary, "
@@ -143,14 +143,15 @@ def expected(method, rule, collection, *, has_pages=True):
     ranks = range(len(collection))
     # Fates are by number, and there must be one for each.
     judge.outcome.fates.extend(Fate.NEW for _ in ranks)
+    numbered = [(rank, record, None) for rank, record in enumerate(collection)]
     for start in range(0, len(ranks), 7):
-        judge.judge(ranks[start : start + 7], collection[start : start + 7])
+        judge.judge(numbered[start : start + 7])
     outcome = judge.outcome
     matches = dict(
         zip(outcome.duplicates, zip(outcome.originals, outcome.distances, strict=True), strict=True)
     )
     verdicts = [
-        (rank, KINDS[Fate(fate)].value, *matches.get(rank, (None, None)))
+        (rank, Fate(fate).verdict, *matches.get(rank, (None, None)))
         for rank, fate in enumerate(outcome.fates)
     ]
     return verdicts, outcome.objections

@@ -25,11 +25,6 @@ from dedup.spark import SparkError, deduplicate, sketches
 
 pytestmark = pytest.mark.slow
 
-VERDICTS = {
-    Fate.NEW: "new", Fate.EXACT: "exact-duplicate", Fate.NEAR: "near-duplicate",
-    Fate.EMPTY: "skipped", Fate.UNREAD: "unread", Fate.NO_SCOPE: "without-scope", Fate.BAD: "bad",
-}  # fmt: skip
-
 
 def scanned(
     tmp_path, rows, fields, method, keep="first", extractor=trafilatura, rule=None, **options
@@ -42,7 +37,7 @@ def scanned(
     pairs = zip(outcome.originals, outcome.distances, strict=True)
     matches = dict(zip(outcome.duplicates, pairs, strict=True))
     return [
-        (place, VERDICTS[Fate(fate)], *matches.get(place, (None, None)))
+        (place, Fate(fate).verdict, *matches.get(place, (None, None)))
         for place, fate in enumerate(outcome.fates)
     ]
 
@@ -178,7 +173,6 @@ def test_what_makes_no_sense_is_refused(spark):
         ({"text": "text", "key": "id"}, "key: the DataFrame has no columns named 'id'"),
         ({"text": "text", "order_by": ["n", "m"]}, "order_by: the DataFrame has no columns"),
         ({"text": "text", "keep": "newest"}, "keep newest needs the name of the field with the da"),
-        ({"text": "text", "keep": "first,longest"}, "after first, nothing is left"),
         ({"text": "text", "scope": "host", "key": None}, "scope host needs URLs, and nothing"),
         (
             {"text": "text", "method": "simhsh"},

@@ -119,7 +119,7 @@ def test_a_scan_says_what_a_crawl_says(pages):
     verdicts = [detector.judge(page) for page in pages]
     judge = RecordJudge(METHOD, rule, has_pages=True)
     judge.outcome.fates.extend([Fate.NEW] * len(pages))
-    judge.judge(range(len(pages)), pages)
+    judge.judge([(number, page, None) for number, page in enumerate(pages)])
     fates = {Fate.EXACT: Kind.EXACT, Fate.NEAR: Kind.NEAR, Fate.NEW: Kind.NEW}
     assert [fates[fate] for fate in judge.outcome.fates] == [verdict.kind for verdict in verdicts]
     originals = [f"http://a/{number}" for number in judge.outcome.originals]
