@@ -13,9 +13,6 @@ from dedup import __version__
 
 _LONGEST_MESSAGE = 2000
 _SHELLS = ("bash", "zsh", "tcsh")
-# argparse tells the choices only so.
-_WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$")
-_NAME = re.compile(r"[\w-]+")
 # Of the URL of a shared store, also where it was taken for a path.
 _SECRET = re.compile(r"\b((?:rediss?|valkeys?|unix|postgres(?:ql)?):/{1,2})\S*@")
 
@@ -29,14 +26,6 @@ COMMANDS = {
     "scan": "remove the duplicates from files or folders of pages",
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
-
-_OLD_NAMES = {
-    "calibrate": "evaluate --sample, then evaluate --answers",
-    "lexicon": "evaluate --lexicon",
-    "reindex": "ledger",
-    "stats": "report",
-    "why": "explain URL --ledger LEDGER",
-}
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
@@ -114,12 +103,6 @@ def _printable(message: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        if (wrong := _WRONG_CHOICE.search(message)) and wrong[1] in _OLD_NAMES:
-            message += f"; dedup {wrong[1]} is now: dedup {_OLD_NAMES[wrong[1]]}"
-        elif wrong:
-            from dedup.choices import did_you_mean  # which no other command line needs
-
-            message += did_you_mean(wrong[1], _NAME.findall(wrong[2]))
         self.exit(2, f"{self.prog}: {_printable(message)}; see {self.prog} --help\n")
 
 

@@ -15,7 +15,6 @@ from dedup.cli.options import (
     add_method,
     check_new,
     check_numbers,
-    choices_of,
     extractor_of,
     methods_of,
 )
@@ -101,10 +100,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
-    choices = choices_of(options.method)
-    methods = [
-        method for choice in choices for method in methods_of(choice, with_sweep=options.sweep)
-    ]
+    methods = methods_of(options.method, with_sweep=options.sweep)
     if files := [path for path in folders if path.is_file()]:
         raise ValueError(
             f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
+import urllib3
 from rich.text import Text
-from urllib3 import BaseHTTPResponse, PoolManager, Retry
 from urllib3.exceptions import HTTPError
 from w3lib.url import safe_url_string
 
@@ -50,7 +49,6 @@ them knows it. Two pages: how they compare.
 """
 _MOST_BYTES = 10_000_000
 _SECONDS = 30.0
-_CHUNK = 1 << 16
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _HEADERS = {
     "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
@@ -140,17 +138,13 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
     method = None if options.method is None else method_of(options.method)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
-    rule, notes = Rule(), []
     if options.ledger:
         with open_ledger(options.ledger) as ledger:
             method = method or method_of_ledger(ledger)
             rule, sides = ledger.rule, sides_of_ledger(ledger, sources)
-            of_host = host(options.other)
-            records = (page.record for page in ledger.pages())
+            records, of_host = (page.record for page in ledger.pages()), host(options.other)
             names = names_of(
-                (record.key, record.witness.evidence)
-                for record in records
-                if host(record.key) == of_host
+                (one.key, one.witness.evidence) for one in records if host(one.key) == of_host
             )
         notes = [
             f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures are of "
@@ -159,14 +153,14 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
             if len(side.extraction.text) >= LONGEST_TEXT
         ]
     else:
-        sides = []
+        rule, sides = Rule(), []
         for source in sources:
             html, is_html = read_source(source)
             extraction = extracted_of(html, extractor, is_document=is_html)
             sides.append(Side(source, extraction, canonical_of(extraction.canonical, source)))
         names = names_of((side.source, side.extraction.evidence) for side in sides)
-        if any("://" in source for source in sources):
-            notes = ["A crawl also asks what the items say, and which page is canonical."]
+        crawls = "A crawl also asks what the items say, and which page is canonical."
+        notes = [crawls] * any("://" in source for source in sources)
     one, other = sides
     return explain(one, other, method or method_of("simhash"), rule, names), notes
 
@@ -180,12 +174,14 @@ def read_source(source: str) -> tuple[str, bool]:
     content_type = "text/html" if source.lower().endswith(HTML) else ""
     try:
         if source.lower().startswith(("http://", "https://")):
-            pool = PoolManager(timeout=_SECONDS, retries=Retry(connect=0, read=0, redirect=10))
-            response = pool.request(
-                "GET", safe_url_string(source), headers=_HEADERS, preload_content=False
-            )
-            with response:
-                body = _body_of(response)
+            url, retries = safe_url_string(source), urllib3.Retry(connect=0, read=0, redirect=10)
+            with urllib3.request(
+                "GET", url, headers=_HEADERS, timeout=_SECONDS, retries=retries,
+                preload_content=False,
+            ) as response:  # fmt: skip
+                if response.status != 200:
+                    raise HTTPError(f"status {response.status}")
+                body = response.read(_MOST_BYTES + 1)
                 content_type = response.headers.get("Content-Type", "")
         else:
             with Path(source).open("rb") as file:
@@ -199,18 +195,6 @@ def read_source(source: str) -> tuple[str, bool]:
     if "\0" in text:
         raise ValueError(f"{source} is not text: it has NUL characters")
     return text, content_type.lower().startswith(_HTML_TYPES)
-
-
-def _body_of(response: BaseHTTPResponse) -> bytes:
-    """Return what an answer has, up to a byte too many; raises HTTPError if it takes too long."""
-    end, body = monotonic() + _SECONDS, bytearray()
-    if response.status != 200:
-        raise HTTPError(f"status {response.status}")
-    while len(body) <= _MOST_BYTES and (part := response.read1(_CHUNK)):
-        body += part
-        if monotonic() > end:
-            raise HTTPError(f"it takes longer than {_SECONDS:.0f} seconds")
-    return bytes(body)
 
 
 def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
@@ -236,20 +220,15 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
 
 
 def _verdict(judgement: dict[str, Any], *, are_equal: bool) -> str:
-    equal = "their normalised main texts are equal"
-    if judgement["verdict"] == "duplicate":
+    equal, verdict = "their normalised main texts are equal", judgement["verdict"]
+    if verdict == "duplicate":
         return f"Exact duplicates: {equal}."
-    but = f", though {equal}" if are_equal else ""
-    return f"{judgement['method']}: {_sentence(judgement)}{but}."
-
-
-def _sentence(judgement: dict[str, Any]) -> str:
-    verdict = judgement["verdict"]
-    if verdict in _MEANINGS:
-        return f"{verdict} ({_MEANINGS[verdict]})"
+    if meaning := _MEANINGS.get(verdict):
+        return f"{judgement['method']}: {verdict} ({meaning})."
     limit = ", farther than" if verdict == "different" else " of up to"
     distance, most = (_number(judgement[name]) or "–" for name in ("distance", "max_distance"))
-    return f"{verdict}, distance {distance}{limit} {most}"
+    but = f", though {equal}" * are_equal
+    return f"{judgement['method']}: {verdict}, distance {distance}{limit} {most}{but}."
 
 
 def _show_text(name: str, text: str) -> None:
@@ -272,10 +251,7 @@ def _show_features(features: Sequence[dict[str, Any]]) -> None:
         (feature for feature in features if feature["a"] != feature["b"]),
         key=lambda feature: (-abs(feature["a"] - feature["b"]), feature["feature"]),
     )
-    line = f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}"
-    if reweighted := Count(len(unequal) - one - other):
-        line += f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
-    show(line)
+    show(f"in both {len(features) - one - other:,}, only in A {one:,}, only in B {other:,}")
     if unequal:
         show()
         rows = (
@@ -287,16 +263,12 @@ def _show_features(features: Sequence[dict[str, Any]]) -> None:
 
 def _show_judgements(judgements: Sequence[dict[str, Any]]) -> None:
     show_heading("All methods")
-    colors = {"duplicate": "green", "near-duplicate": "green", "different": "red"}
-    verdicts = [Text(one["verdict"], colors.get(one["verdict"], "yellow")) for one in judgements]
+    columns = "distance", "max_distance"
     rows = (
-        (one["method"], *(_number(one[name]) for name in ("distance", "max_distance")), verdict)
-        for one, verdict in zip(judgements, verdicts, strict=True)
+        (one["method"], *(_number(one[name]) for name in columns), one["verdict"])
+        for one in judgements
     )
     show_table(("method", ">distance", ">up to", "verdict"), rows)
-    for verdict, meaning in _MEANINGS.items():
-        if verdict in map(str, verdicts):
-            show(f"{verdict}: {meaning}")
 
 
 def _number(value: float | None) -> str | None:

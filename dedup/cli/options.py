@@ -21,6 +21,7 @@ from dedup.scopes import Scope
 from dedup.stores.reader import LedgerReader
 
 SECRET = "DEDUP_SECRET"
+_hashing = cache(KeyedHashing)  # slow to make
 # The colon of an import path is its own.
 _DATE = re.compile(r"(?<![\w.])newest:([^,]*)")
 _FIELDS = {
@@ -74,28 +75,22 @@ def check_numbers(options: argparse.Namespace, **least: int) -> None:
 
 def method_of(value: str) -> Method:
     """Return the method that a *value* of --method describes."""
-    [choice] = choices_of([value])
-    [method] = methods_of(choice)
+    [method] = methods_of([value])
     return method
 
 
-def choices_of(values: Sequence[str]) -> list[MethodChoice]:
-    """Return what several *values* of --method describe; "all" is all of ours.
+def methods_of(values: Sequence[str], *, with_sweep: bool = False) -> list[Method]:
+    """Return what several *values* of --method describe, or their sweeps; "all" is all of ours.
 
     Raises ValueError unless all see Chinese alike.
     """
+    methods = []
     with _naming("--method"):
-        choices = list(map(MethodChoice.of, METHODS if values == ["all"] else values))
-        if len({choice.simplifies_chinese for choice in choices}) > 1:
+        for choice in map(MethodChoice.of, METHODS if values == ["all"] else values):
+            method = choice.method()
+            methods += choice.sweep() if with_sweep else [method]
+        if len({method.simplifies_chinese for method in methods}) > 1:
             raise ValueError("must have one simplify_chinese for all")
-    return choices
-
-
-def methods_of(choice: MethodChoice, *, with_sweep: bool = False) -> list[Method]:
-    """Return the one method of *choice*, or its sweep in place of it."""
-    with _naming("--method"):
-        method = choice.method()
-        methods = choice.sweep() if with_sweep else [method]
     return list(map(_with_secret, methods))
 
 
@@ -114,15 +109,14 @@ def _with_secret(method: Method) -> Method:
     That comes from the environment, since other users can see the arguments of a command.
     """
     with _naming(f"{SECRET}:"):
-        hashing = _hashing(os.environ.get(SECRET, ""))
-        return with_keyed_hashing(method, hashing) if hashing else method
+        secret = os.environ.get(SECRET)
+        return with_keyed_hashing(method, _hashing(secret)) if secret else method
 
 
 def extractor_of(name: str) -> Extractor:
     """Return the extractor with a short *name* or import path."""
     with _naming("--extractor"):
-        extractor: Extractor = load_extractor(name)
-        return extractor
+        return load_extractor(name)  # type: ignore[no-any-return]
 
 
 def scope_of(name: str | None) -> Scope | None:
@@ -135,10 +129,7 @@ def preference_of(names: str) -> tuple[Preference, str | None]:
     """Return the preference that *names* stand for, and the field that ``newest:FIELD`` names."""
     with _naming("--keep"):
         preference = load_preference(CRITERIA, _DATE.sub("newest", names))
-        fields = _DATE.findall(names)
-        if len(fields) > 1:
-            raise ValueError(f"newest is there twice, got {names!r}")
-        return preference, fields[0] if fields else None
+        return preference, next(iter(_DATE.findall(names)), None)
 
 
 @contextmanager
@@ -148,11 +139,6 @@ def _naming(option: str) -> Iterator[None]:
         sys.path.insert(0, os.getcwd())
     with naming(f"{option} "):
         yield
-
-
-@cache
-def _hashing(secret: str) -> KeyedHashing | None:
-    return KeyedHashing(secret) if secret else None
 
 
 def check_new(*paths: Path | None) -> None:

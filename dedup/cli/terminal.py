@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -27,8 +27,7 @@ def progress(
     if not console.is_terminal:
         yield lambda: None
         return
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    with _Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    with _Progress(console=console, transient=True) as bar:
         task = bar.add_task(what, total=total and max(1, total))
         if done is not None:
             bar.update_all = lambda: bar.update(task, completed=done())

@@ -19,7 +19,7 @@ from dedup.calibration import (
     recommend,
 )
 from dedup.cli.ledgers import open_ledger, texts_of_feed
-from dedup.cli.options import choices_of, methods_of
+from dedup.cli.options import method_of
 from dedup.cli.terminal import color, print_json, progress, show, show_line, show_table
 from dedup.diff import word_diff
 from dedup.lost_text import LostText, lost_with, sequences_of
@@ -49,11 +49,9 @@ Answers = dict[frozenset[str], str]
 
 def run(options: argparse.Namespace) -> None:
     """Write the table of pairs to judge, or show what its answers say of each threshold."""
-    choices = choices_of(options.method)
-    if len(choices) > 1:
+    if len(options.method) > 1:
         raise ValueError("--sample and --answers take one --method")
-    [choice] = choices
-    [method] = methods_of(choice)
+    method, choice = method_of(*options.method), MethodChoice.of(*options.method)
     answers = {} if options.answers is None else _read_answers(options.answers)
     pages = _distinct_pages(options, method)
     keys, documents = list(pages), list(pages.values())

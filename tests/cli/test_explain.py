@@ -99,7 +99,6 @@ def test_sets_are_shown_by_what_only_one_page_has(explain):
 def test_short_and_empty_pages_are_explained_too(explain):
     short = explain("short.txt", "one.html")
     assert short[0] == "simhash: too short (a page has too few tokens)."
-    assert "too short: a page has too few tokens" in short
     empty = explain("empty", "zh.txt")
     assert empty[0] == "simhash: empty (a page has no main text)."
     assert section(empty, "Main text of A") == ["(none)"]
@@ -115,7 +114,7 @@ def test_of_long_texts_and_many_features_the_first_are_shown(explain):
     first, second = (whole[:240] for whole in (ARTICLE, edited(ARTICLE)))
     assert text.split() == f"{first} … {second} … end end end end".split()
     counts, *_ = section(lines, "Features of simhash")
-    assert counts == "in both 55, only in A 2, only in B 0; 55 of those in both weigh more in one"
+    assert counts == "in both 55, only in A 2, only in B 0"
     differing = table(section(lines, "what differs most"))
     assert (len(differing), differing[0]) == (10, ["end", "2.386", "–"])
     judged = table(section(lines, "All methods"))

@@ -203,7 +203,6 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs the name of the fie"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "https, clean-url, newest-versi"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "own.newest:f"], "got 'own.newest:f': No module named"),
-    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest:a,newest:b"], "--keep newest is there twice"),
     (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
     (["a.jsonl", "-o", "n.jsonl", "--sketches", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "a warc has no fields to be named"),
