@@ -283,10 +283,12 @@ def _spaced_tokens(text: str) -> bytes:
     if len(others) > _MANY:
         spaced = " ".join(_WORD.findall(text)).encode()
     else:
-        spaced = text.encode()
-        for sign in _WORD.sub("", others):
+        spaced, signs = text.encode(), _WORD.sub("", others)
+        for sign in signs:
             spaced = spaced.replace(sign.encode(), b" ")
         spaced = spaced.translate(_WORDS)
+        if len(signs) == len(others):  # all words are ASCII
+            return spaced
     if not _FIRST_UNSPACED.search(others):
         return spaced
     words = spaced.decode().split()
@@ -329,7 +331,8 @@ def numbers_in(text: str) -> tuple[str, ...]:
     >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR from 1.5.2026, 4x4, at -10 °C")
     ('-10°C', '1.250.000EUR', '1.5.2026', '2', '4x4')
     """
-    found = set() if text.isascii() else {*_CHINESE_NUMBER.findall(text)}
+    has_chinese = _CHINESE_DIGIT.search(_beyond_ascii(text))
+    found = {*_CHINESE_NUMBER.findall(text)} if has_chinese else set()
     for match in _NUMBER.finditer(text):
         (number, unit), start = match.groups(""), match.start()
         before = text[max(0, start - 1) : start]
@@ -360,9 +363,9 @@ _NUMBER = re.compile(
     rf"({_DIGITS}(?:[.,]{_DIGITS})*(?:[a-zA-Z]+\d+)*)"
     rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°{_CURRENCIES}])(?!\w))?"
 )
-_CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
+_CHINESE_DIGIT = re.compile("[〇零一二两三四五六七八九十百千万亿]")
 _CHINESE_NUMBER = re.compile(  # where they begin, so that many are not counted again from each one
-    f"(?<!{_CHINESE_DIGITS}){_CHINESE_DIGITS}+[年月日岁元块条款章节名期届号楼]"
+    f"(?<!{_CHINESE_DIGIT.pattern}){_CHINESE_DIGIT.pattern}+[年月日岁元块条款章节名期届号楼]"
 )
 _VERSION = re.compile(r"\A(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
