@@ -10,7 +10,6 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.methods.arguments import choice, share, whole
 from dedup.methods.digests import DigestMethod, digests
-from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.sentences import letters
 from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
@@ -62,34 +61,11 @@ class Segments(DigestMethod):
     def _parts(self, document: Document) -> Iterable[str]:
         if self.mode == "paragraphs":
             return map(letters, document.paragraphs)
+        tokens = document.tokens
         if self.mode == "equal":
-            return equal_segments(document.tokens, self.segments)
-        return content_defined_segments(document.tokens, self.length, self.hashing)
-
-
-def equal_segments(tokens: list[str], count: int) -> list[str]:
-    """Return *tokens* in *count* parts whose numbers of tokens differ by at most one.
-
-    >>> equal_segments("a b c d e f g".split(), 3)
-    ['ab', 'cd', 'efg']
-    """
-    borders = [number * len(tokens) // count for number in range(count + 1)]
-    return _between(borders, tokens)
-
-
-def content_defined_segments(tokens: list[str], length: int, hashing: Hashing = PLAIN) -> list[str]:
-    """Return *tokens* in parts that end after any three whose hash is a multiple of *length*.
-
-    >>> tokens = [str(number) for number in range(1000)]
-    >>> whole = set(content_defined_segments(tokens, 12))
-    >>> without_beginning = set(content_defined_segments(tokens[100:], 12))
-    >>> len(whole), len(without_beginning - whole)
-    (77, 1)
-    """
-    multiples = shingle_hashes(tokens, _WINDOW, hashing) % np.uint64(length) == 0
-    borders = (np.flatnonzero(multiples) + _WINDOW).tolist()
-    return _between([0, *borders, len(tokens)], tokens)
-
-
-def _between(borders: list[int], tokens: list[str]) -> list[str]:
-    return ["".join(tokens[start:end]) for start, end in pairwise(borders)]
+            borders = [n * len(tokens) // self.segments for n in range(self.segments + 1)]
+        else:
+            hashes = shingle_hashes(tokens, _WINDOW, self.hashing)
+            ends = np.flatnonzero(hashes % np.uint64(self.length) == 0) + _WINDOW
+            borders = [0, *ends.tolist(), len(tokens)]
+        return ["".join(tokens[start:end]) for start, end in pairwise(borders)]

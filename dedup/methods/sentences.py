@@ -94,26 +94,15 @@ class FeatureCode(DigestMethod):
         return digests(codes if self.matching == "fuzzy" else ["\n".join(codes)], self.hashing)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        codes = stop_codes(document.text, self.letters)
+        parts, width = sentences(document.text), self.letters
+        text = "".join(parts)
+        codes = dict.fromkeys(
+            f"{text[max(0, place - width) : place]}。{text[place : place + width]}"
+            for place in accumulate(len(part) for part in parts[:-1])
+            if place
+        )
         least = set(sorted(codes, key=self.hashing.feature_hash)[: self.stops])
         return {code: 1.0 for code in codes if code in least}
-
-
-def stop_codes(text: str, width: int) -> list[str]:
-    """Return the unique codes of the stops of normalised *text*, in order.
-
-    >>> stop_codes("门板一上。老板去打牌了!", 3)
-    ['板一上。老板去', '打牌了。']
-    """
-    parts = sentences(text)
-    text = "".join(parts)
-    places = accumulate(len(part) for part in parts[:-1])
-    codes = (
-        f"{text[max(0, place - width) : place]}。{text[place : place + width]}"
-        for place in places
-        if place
-    )
-    return list(dict.fromkeys(codes))
 
 
 @dataclass(eq=False)
@@ -146,19 +135,12 @@ class LongSentences(DigestMethod):
         return digests(self.weighted_features(document), self.hashing, self.min_equal)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)
-
-
-def longest_sentences(document: Document, count: int, min_length: int) -> list[str]:
-    """Return the *count* longest unique sentences of at least *min_length* bytes of UTF-8.
-
-    The longest comes first. Ties are in the order of their characters, so that the places of the
-    sentences on the page do not matter.
-    """
-    lengths = {
-        sentence: len(sentence.encode())
-        for paragraph in document.paragraphs
-        for sentence in clauses(paragraph)
-    }
-    long = [sentence for sentence, length in lengths.items() if length >= min_length]
-    return sorted(long, key=lambda sentence: (-lengths[sentence], sentence))[:count]
+        lengths = {
+            sentence: len(sentence.encode())
+            for paragraph in document.paragraphs
+            for sentence in clauses(paragraph)
+        }
+        long = [sentence for sentence, length in lengths.items() if length >= self.min_length]
+        # Ties by their characters: the places of the sentences on the page do not matter.
+        longest = sorted(long, key=lambda sentence: (-lengths[sentence], sentence))
+        return dict.fromkeys(longest[: self.sentences], 1.0)

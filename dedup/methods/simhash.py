@@ -163,27 +163,14 @@ class SimHashKeywords(SimHash):
             raise ValueError(f"integer must be True or False, got {self.integer!r}")
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        weights = dict(keywords(document.tokens, self.top, self.lexicon))
-        if self.integer:
-            weights = {word: int(weight * 20) for word, weight in weights.items()}
-        return weights
-
-
-def keywords(tokens: Sequence[str], top: int, lexicon: str | None) -> list[tuple[str, float]]:
-    """Return the *top* keywords and weights, the heaviest first, ties in reverse order of words.
-
-    Words of one character and jieba's stop words are left out. The weight of a word is its share of
-    the rest times its idf, as a multiple of 2**-32.
-
-    >>> keywords("我们 来到 北京 清华大学 清华大学 的".split(), 2, "jieba")
-    [('清华大学', 3.2...), ('来到', 1.07...)]
-    """
-    counts = Counter(token for token in tokens if len(token) > 1 and token not in _STOP_WORDS)
-    total = counts.total()
-    idf = load_lexicon(lexicon).idf
-    unit = _UNIT_OF_KEYWORDS
-    weights = {word: round(tf * idf(word) / total * unit) / unit for word, tf in counts.items()}
-    return sorted(weights.items(), key=lambda item: (item[1], item[0]), reverse=True)[:top]
+        words = (word for word in document.tokens if len(word) > 1 and word not in _STOP_WORDS)
+        counts, idf = Counter(words), load_lexicon(self.lexicon or "jieba").idf
+        total, unit = counts.total(), _UNIT_OF_KEYWORDS
+        weights = {word: round(tf * idf(word) / total * unit) / unit for word, tf in counts.items()}
+        heaviest = sorted(weights, key=lambda word: (weights[word], word), reverse=True)[: self.top]
+        return {
+            word: int(20 * weights[word]) if self.integer else weights[word] for word in heaviest
+        }
 
 
 @dataclass(eq=False)
@@ -213,20 +200,14 @@ class RandomProjection(SimHash):
     def sketch(self, document: Document) -> int | None:
         if self.vectors == "signs" or not document.tokens:
             return super().sketch(document)
-        return projection(Counter(document.tokens), self.bits, self.hashing)
-
-
-def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -> int:
-    """Return the sides of *bits* random Gaussian hyperplanes on which the vector *counts* lies."""
-    functions = seeds(4 * bits)
-    sums = np.zeros(bits, np.int64)
-    hashes = hashing.feature_hashes(counts)
-    for term, tf in zip(hashes, counts.values(), strict=True):
-        # The number of ones among 256 random bits is normally distributed up to 4 standard
-        # deviations, and the same on every platform and with every version of NumPy.
-        ones = np.bitwise_count(mix(term ^ functions)).reshape(bits, 4).sum(axis=1, dtype=np.int64)
-        sums += tf * (ones - 128)
-    return pack_bits(sums > 0)
+        counts, functions = Counter(document.tokens), seeds(4 * self.bits)
+        hashes, sums = self.hashing.feature_hashes(counts), np.zeros(self.bits, np.int64)
+        for term, tf in zip(hashes, counts.values(), strict=True):
+            # The number of ones among 256 random bits is normally distributed up to 4 standard
+            # deviations, and the same on every platform and with every version of NumPy.
+            ones = np.bitwise_count(mix(term ^ functions)).reshape(-1, 4)
+            sums += tf * (ones.sum(axis=1, dtype=np.int64) - 128)
+        return pack_bits(sums > 0)
 
 
 _WEIGHTS_OF_FREQUENCIES: dict[str, Callable[[Array], Array]] = {

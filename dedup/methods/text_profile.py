@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 
 from dedup.methods.arguments import share, whole
@@ -39,20 +39,9 @@ class TextProfile(SingleDigestMethod):
         return self.hashing.digest("\n".join(lines))
 
     def weighted_features(self, document: Document) -> Mapping[str, int]:
-        return dict(profile(document.tokens, self.step, self.min_length))
-
-
-def profile(tokens: Sequence[str], step: float, min_length: int) -> list[tuple[str, int]]:
-    """Return the tokens of *min_length* characters or more with their rounded frequencies.
-
-    The most frequent come first, ties by token. Tokens that are rarer than a step are left out.
-
-    >>> profile("a rose is a rose is a rose".split(), 0.01, 2)
-    [('is', 2), ('rose', 2)]
-    """
-    counts = Counter(token for token in tokens if len(token) >= min_length)
-    highest = max(counts.values(), default=0)
-    quantum = max(math.floor(highest * step + 0.5), 2 if highest > 1 else 1)
-    rounded = {token: count // quantum * quantum for token, count in counts.items()}
-    frequent = [(token, count) for token, count in rounded.items() if count]
-    return sorted(frequent, key=lambda item: (-item[1], item[0]))
+        counts = Counter(token for token in document.tokens if len(token) >= self.min_length)
+        highest = max(counts.values(), default=0)
+        quantum = max(math.floor(highest * self.step + 0.5), 2 if highest > 1 else 1)
+        rounded = {token: count // quantum * quantum for token, count in counts.items()}
+        frequent = [(token, count) for token, count in rounded.items() if count]
+        return dict(sorted(frequent, key=lambda item: (-item[1], item[0])))

@@ -4,13 +4,7 @@ import random
 from cases import each
 from pairs import distance
 
-from dedup.methods.sentences import (
-    FeatureCode,
-    LongSentences,
-    longest_sentences,
-    sentences,
-    stop_codes,
-)
+from dedup.methods.sentences import FeatureCode, LongSentences, sentences
 from dedup.text import Document, normalise
 
 LONGEST = LongSentences()
@@ -26,7 +20,11 @@ def numbered(numbers):
 
 def test_a_code_has_the_letters_on_both_sides_of_a_stop():
     text = normalise("镇上有 19 家，米粉店。没有“一家”做晚饭！Yes, Mr Wend.")
-    assert stop_codes(text, 5) == ["9家米粉店。没有一家做", "一家做晚饭。yesmr", "rwend。"]
+    assert list(FeatureCode().weighted_features(Document(text))) == [
+        "9家米粉店。没有一家做",
+        "一家做晚饭。yesmr",
+        "rwend。",
+    ]
 
 
 @each(
@@ -95,7 +93,8 @@ def page(*numbers):
 
 
 def longest(text, count=5, min_length=30):
-    return longest_sentences(Document.from_main_text(text), count, min_length)
+    method = LongSentences(sentences=count, min_equal=1, min_length=min_length)
+    return list(method.weighted_features(Document.from_main_text(text)))
 
 
 def test_sentences_end_at_stops_semicolons_and_line_ends():

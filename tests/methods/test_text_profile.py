@@ -2,7 +2,7 @@ import hashlib
 
 from cases import each
 
-from dedup.methods.text_profile import TextProfile, profile
+from dedup.methods.text_profile import TextProfile
 from dedup.text import Document
 
 
@@ -29,7 +29,8 @@ def test_the_sketch_is_the_digest_of_lines():
 )  # fmt: skip
 def test_a_profile_has_multiples_of_a_share_of_the_most_frequent_word(words, step, kept):
     tokens = [word for word, count in words.items() for _ in range(count)]
-    assert profile(tokens, step, 2) == kept
+    profile = TextProfile(step=step).weighted_features(Document(" ".join(tokens)))
+    assert list(profile.items()) == kept
 
 
 @each("text", ["", "a b c", "1 2 3 1 2 3", "。。。", "我 是 你"])
