@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import xxhash
 
@@ -70,30 +69,20 @@ def load_lexicon(source: str) -> Lexicon:
         return _BUILT_IN[source]()
     try:
         content = json.loads(Path(source).read_bytes())
+        documents, frequencies = content["documents"], content["frequencies"]
+        parts = content["format"], content["digest"]
+        is_whole = parts == (FORMAT, digest_of(documents, frequencies))
     except OSError as error:
         choices = ", ".join(_BUILT_IN)
         message = f"lexicon must be {choices} or the path of a file, got {source!r}"
         raise ValueError(f"{message} ({error.strerror})") from error
-    except (ValueError, RecursionError):
-        content = None
-    if not _is_lexicon(content):
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
         raise ValueError(
             f"{source} is no {FORMAT}, or damaged; make one with: dedup evaluate --lexicon"
         )
-    return Lexicon(source, content["documents"], content["frequencies"], content["digest"])
-
-
-def _is_lexicon(content: Any) -> bool:
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        return False
-    documents, frequencies = content.get("documents"), content.get("frequencies")
-    return (
-        type(documents) is int
-        and documents >= 2
-        and isinstance(frequencies, dict)
-        and all(type(count) is int and 1 <= count <= documents for count in frequencies.values())
-        and content.get("digest") == digest_of(documents, frequencies)
-    )
+    return Lexicon(source, documents, frequencies, content["digest"])
 
 
 def digest_of(documents: int, frequencies: Mapping[str, int]) -> str:

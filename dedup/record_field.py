@@ -78,23 +78,23 @@ class FieldReader:
         another secret.
         """
         results = [self._read(values) for values in fields]
-        sketches = [
-            result.record.sketch
+        read = [result for result in results if isinstance(result, FieldRecord)]
+        if self._are_right(read):  # together, since that is faster
+            return results
+        return [
+            result if isinstance(result, ValueError) or self._are_right([result])
+            else ValueError(f"the record is damaged: it has no sketch of {self._method.name}")
             for result in results
-            if isinstance(result, FieldRecord) and result.record.sketch is not None
-        ]
-        if sketches and not self._are_right(sketches):  # together, since that is faster
-            results = [self._check(result) for result in results]
-        return results
+        ]  # fmt: skip
 
     def _read(self, values: Any) -> FieldRecord | ValueError:
         try:
             made_with = _made_with(values["made_with"])
             if made_with[:2] != self._made_with:
+                names = (f"{one[0]} ({one[1]})" for one in (made_with, self._made_with))
                 return ValueError(
-                    f"the record was made with {_describe(made_with)}, not with "
-                    f"{_describe(self._made_with)}: another method, version, "
-                    "arguments or secret, or simplified Chinese in one of them only"
+                    f"the record was made with {', not with '.join(names)}: another method, "
+                    "version, arguments or secret, or simplified Chinese in one of them only"
                 )
             own = {name: value for name, value in values.items() if name != "made_with"}
             for name in ("binary", "says"):
@@ -108,23 +108,17 @@ class FieldReader:
         stored = record.under(writable(record.key), writable(record.scope))
         return FieldRecord(stored, made_with)
 
-    def _check(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
-        sketch = result.record.sketch if isinstance(result, FieldRecord) else None
-        if sketch is None or self._are_right([sketch]):
-            return result
-        return ValueError(
-            f"the record is damaged: its {len(sketch)} bytes are no sketch of {self._method.name}"
-        )
-
-    def _are_right(self, sketches: Sequence[bytes]) -> bool:
+    def _are_right(self, found: Sequence[FieldRecord]) -> bool:
         method = self._method
+        sketches = [one.record.sketch for one in found if one.record.sketch is not None]
         try:
             decoded = [method.from_bytes(sketch) for sketch in sketches]
-            if [method.to_bytes(sketch) for sketch in decoded] != list(sketches):
+            if [method.to_bytes(sketch) for sketch in decoded] != sketches:
                 return False
             if isinstance(method, FingerprintMethod):
-                return max(map(int.bit_length, decoded)) <= method.bits
-            method.keys_of_many(sketches)  # it knows what lengths they may have
+                return max(map(int.bit_length, decoded), default=0) <= method.bits
+            if sketches:
+                method.keys_of_many(sketches)  # it knows what lengths they may have
             return True
         except Exception:  # whatever a method makes of bytes that are no sketch of its own
             return False
@@ -133,13 +127,7 @@ class FieldReader:
 def _made_with(values: Any) -> MadeWith:
     """Return what `MadeWith._asdict` was written; raises ValueError or TypeError for others."""
     made_with = MadeWith(**values)
-    texts = (made_with.method, made_with.digest, made_with.extractor, made_with.scope)
-    if not all(isinstance(text, str) for text in (*texts, made_with.item_field or "")):
-        raise ValueError(values)
-    if not is_scope_name(made_with.scope):
+    texts = made_with._replace(item_field=made_with.item_field or "")
+    if not (all(isinstance(text, str) for text in texts) and is_scope_name(made_with.scope)):
         raise ValueError(values)
     return made_with
-
-
-def _describe(made_with: Sequence[Any]) -> str:
-    return f"{made_with[0]} ({made_with[1]})"

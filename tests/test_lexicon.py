@@ -1,11 +1,10 @@
 import json
 import math
-from contextlib import suppress
 
 import pytest
 from cases import each
 
-from dedup.lexicon import Lexicon, digest_of, load_lexicon, write_lexicon
+from dedup.lexicon import Lexicon, load_lexicon, write_lexicon
 from dedup.methods.i_match import IMatch
 
 BUILT_IN = ["general", "jieba"]
@@ -45,24 +44,16 @@ def test_the_contents_of_a_lexicon_make_the_identity_and_not_its_path(path, tmp_
         {"documents": 101},
         {"frequencies": {"the": 91}},
         {"digest": None},
-        # What can be no count, with its digest.
-        *({"frequencies": wrong} for wrong in (None, [], {"the": "9"}, {"the": 0}, {"the": 0.5})),
-        *({"documents": wrong} for wrong in (1, "100", None)),
+        {"frequencies": None},
     ],
 )
 def test_a_lexicon_that_is_damaged_or_of_another_version_is_refused(tmp_path, fields):
     path = tmp_path / f"{fields}".replace("/", "")
     write_lexicon(path, 100, COUNTS)
     content = {**json.loads(path.read_text("utf-8")), **fields}
-    if fields.keys() & {"documents", "frequencies"} and fields not in PLAUSIBLE:
-        with suppress(AttributeError, TypeError):
-            content["digest"] = digest_of(content["documents"], content["frequencies"])
     path.write_text(json.dumps(content), "utf-8")
     with pytest.raises(ValueError, match="is no scrapy-dedup lexicon 1, or damaged; make one with"):
         load_lexicon(str(path))
-
-
-PLAUSIBLE = {"documents": 101}, {"frequencies": {"the": 91}}
 
 
 @each("text", ["", "{", "[]", "12", "null", '{"format": 1}', "\udcff"])

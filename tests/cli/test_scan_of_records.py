@@ -63,7 +63,7 @@ def test_an_item_without_a_record_is_kept_unless_none_has_one(tmp_path):
     ("bad", "told"),
     [
         (records_of([article(2)], METHODS["minhash"]())[0], "made with minhash ("),
-        ({**records_of([article(2)])[0], "sketch": "AAAA"}, "3 bytes are no sketch of simhash"),
+        ({**records_of([article(2)])[0], "sketch": "AAAA"}, "it has no sketch of simhash"),
         ({"key": "http://a/"}, "the record is damaged"),
         (17, "must be an object, got int"),
         ("[" * 100_000, "must be an object in JSON"),
