@@ -1,6 +1,5 @@
 """Labelled collections of pages -> precision, recall, F1 and cost of methods."""
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -91,9 +90,7 @@ def read_collection(
 
 def _labels(path: Path, numbers: Mapping[str, int | None]) -> dict[Pair, str]:
     labels: dict[Pair, str] = {}
-    for where, (one, other, label) in table_rows(
-        path, "id1", "id2", "label", quoting=csv.QUOTE_NONE
-    ):
+    for where, (one, other, label) in table_rows(path, "id1", "id2", "label"):
         if label not in LABELS:
             raise RecordError(f"{where}: label must be one of {', '.join(LABELS)}, got {label!r}")
         if unknown := [key for key in (one, other) if key not in numbers]:

@@ -5,11 +5,10 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -36,9 +35,8 @@ from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import SHORT, Rule
-from dedup.scan import Outcome, RecordReader, SketchesFile, scan, write_clusters
+from dedup.scan import RecordReader, SketchesFile, scan, write_clusters
 from dedup.scan.deciding import check_together
-from dedup.scopes import Scope
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -105,8 +103,8 @@ def run(options: argparse.Namespace) -> None:
             raise ValueError(f"--{name} is for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
     gc.freeze()  # what was imported stays, and is not to be looked at again and again
-    scan_there = _scan if options.spark is None else _scan_on_spark
-    figures = scan_there(options) | {
+    rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
+    figures = (_scan if options.spark is None else _scan_on_spark)(options, rule) | {
         "method": options.method, "keep": options.keep, "evidence": options.evidence,
         "seconds": round(perf_counter() - start, 3),
     }  # fmt: skip
@@ -128,25 +126,22 @@ def _master(text: str) -> str:
     return text
 
 
-def _fields(
-    options: argparse.Namespace,
-    kind: type[Format],
-    scope: Scope | None,
-    keep: Preference,
-    date: str | None,
-) -> Fields:
-    """Return what to read of records; raises ValueError if *kind* has not what is asked for."""
+def _reader_of(
+    options: argparse.Namespace, kind: type[Format], paths: Sequence[Path]
+) -> tuple[RecordReader, Preference]:
+    """Return what reads the records of *paths*, and which are kept of several.
+
+    Raises ValueError if *kind* has not what is asked for.
+    """
+    scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
     needs_item = scope is not None and scope.needs_item
-    named = (
-        options.text_field, options.html_field, options.record_field, options.key_field, date,
-        needs_item,
-    )  # fmt: skip
-    if any(named) and kind in (Folder, Warc):
+    content = options.html_field or options.record_field or options.text_field
+    if kind in (Folder, Warc) and (content or options.key_field or date or needs_item):
         raise ValueError(f"a {kind.name} has no fields to be named")
     if options.record_field and options.sketches:
         raise ValueError("--sketches is for texts: what --record-field names is read as fast")
     fields = Fields(
-        options.html_field or options.record_field or options.text_field or "text",
+        content or "text",
         is_html=bool(options.html_field),
         key=options.key_field,
         date="WARC-Date" if newest in keep.criteria and kind is Warc else date,
@@ -155,51 +150,50 @@ def _fields(
     )
     with naming("--"):
         check_together(kind, fields, scope, keep)
-    return fields
+    method, extractor = method_of(options.method), extractor_of(options.extractor)
+    # With texts that are equal, no text is lost; and Spark does not estimate it.
+    has_losses = type(method) is not Exact and options.spark is None
+    format_ = kind(paths, fields)
+    return RecordReader(format_, method, extractor, scope, with_sequences=has_losses), keep
 
 
-def _scan(options: argparse.Namespace) -> dict[str, Any]:
+def _scan(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
     inputs, output = list(map(Path, options.inputs)), Path(options.output)
     clusters = options.clusters and Path(options.clusters)
-    scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
-    method, extractor = method_of(options.method), extractor_of(options.extractor)
-    kind = format_of(inputs)
-    format_ = kind(inputs, _fields(options, kind, scope, keep, date))
+    reader, keep = _reader_of(options, format_of(inputs), inputs)
+    format_ = reader.format
     format_.check_output(output)
     for path in filter(None, (output, clusters)):
         if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
             raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
-    # With texts that are equal, no text is lost.
-    has_losses = type(method) is not Exact
-    reader = RecordReader(format_, method, extractor, scope, with_sequences=has_losses)
-    with _sketches(options, reader) as saved, _unchanged(format_):
-        with progress("reading", format_.nbytes, lambda: format_.bytes_read):
-            outcome = scan(
-                reader,
-                workers=options.workers or _cores(),
-                keep=keep,
-                rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
-                skip_bad=options.skip_bad,
-                with_keys=clusters is not None,
-                saved=saved,
-            )
-        count_before = saved.count_before if saved else 0
+    with (
+        _sketches(options, reader) as saved,
+        _unchanged(format_),
+        progress("reading", format_.nbytes, lambda: format_.bytes_read),
+    ):
+        outcome = scan(
+            reader,
+            workers=options.workers or _cores(),
+            keep=keep,
+            rule=rule,
+            skip_bad=options.skip_bad,
+            with_keys=clusters is not None,
+            saved=saved,
+        )
     # All files are put in place at the end, the records first.
     with ExitStack() as outputs, _unchanged(format_):
         clusters_file = clusters and outputs.enter_context(replacing(clusters, is_new=True))
         with progress("writing", format_.nbytes, lambda: format_.bytes_read):
-            written = _write(format_, outcome, output, outputs)
+            written = outputs.enter_context(format_.writing(output, outcome.keep))
         if clusters_file:
             write_clusters(clusters_file, outcome)
-    figures = figures_of(format_, outcome)
-    return figures | {"from_sketches": count_before, "bytes_written": written}
+    before = saved.count_before if saved else 0
+    return figures_of(format_, outcome) | {"from_sketches": before, "bytes_written": written}
 
 
-def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
-    scope, (keep, date) = scope_of(options.scope), preference_of(options.keep)
-    method, extractor = method_of(options.method), extractor_of(options.extractor)
+def _scan_on_spark(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
         raise ValueError("--spark needs: pip install 'scrapy-dedup[spark]'")
     from dedup.spark.files import find_inputs, scan_files
@@ -207,9 +201,7 @@ def _scan_on_spark(options: argparse.Namespace) -> dict[str, Any]:
 
     with spark_session(options.spark or None) as session:
         inputs = find_inputs(session, options.inputs)
-        format_ = inputs.kind([], _fields(options, inputs.kind, scope, keep, date))
-        reader = RecordReader(format_, method, extractor, scope, with_sequences=False)
-        rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
+        reader, keep = _reader_of(options, inputs.kind, [])
         outputs = options.output, options.clusters
         skip_bad = options.skip_bad
         figures = scan_files(session, inputs, reader, keep, rule, *outputs, skip_bad=skip_bad)
@@ -221,10 +213,8 @@ def _unchanged(format_: Format) -> Iterator[None]:
     """Raise RecordError if a file changes meanwhile, in place of what follows from that."""
     try:
         yield
-    except Exception:
+    finally:
         format_.check_unchanged()
-        raise
-    format_.check_unchanged()
 
 
 @contextmanager
@@ -251,26 +241,6 @@ def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[Ske
             raise
 
 
-def _write(format_: Format, outcome: Outcome, output: Path, outputs: ExitStack) -> int:
-    if isinstance(format_, Folder):
-        return format_.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
-    file = outputs.enter_context(replacing(output, is_new=True))
-    format_.write(file, output, outcome.keep)
-    return file.tell()
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder to fill; it is put at *path*, where there is none, when the block ends."""
-    parent, prefix = path.resolve().parent, f".{path.name}."
-    with TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as aside:
-        folder = Path(aside, "new")
-        folder.mkdir()
-        yield folder
-        os.rename(folder, path)
-
-
 def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1

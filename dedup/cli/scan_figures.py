@@ -7,7 +7,8 @@ from dedup.cli.terminal import show_line, show_table
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.records import Format
-from dedup.scan import Fate, Outcome
+from dedup.scan import Outcome
+from dedup.scan.read_record import COUNTED
 from dedup.units import format_bytes
 
 _DROPS_SHOWN = 3
@@ -17,22 +18,16 @@ T = TypeVar("T")
 
 def figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
     """Return what JSON has of *outcome*, but for what only its end tells."""
-    count = outcome.fates.count
     return {
         "records": len(outcome.fates),
         "kept": sum(outcome.keep),
-        "exact_duplicates": count(Fate.EXACT),
-        "near_duplicates": count(Fate.NEAR),
+        **{name: outcome.fates.count(fate) for name, fate in COUNTED.items()},
         "clusters": len(set(outcome.originals)),
-        "kept_empty": count(Fate.EMPTY),
         "kept_short": outcome.short,
-        "kept_unread": count(Fate.UNREAD),
-        "kept_without_scope": count(Fate.NO_SCOPE),
         "with_evidence": outcome.with_evidence,
         "kept_by_evidence": _by_name(Objection, outcome.objections),
         "lost_text": _lost_text_of(outcome),
         "weak": _by_name(Weakness, outcome.weak),
-        "bad": count(Fate.BAD),
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
         "bytes_read": format_.nbytes,

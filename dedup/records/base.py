@@ -4,7 +4,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,6 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, NamedTuple, TypeVar
+
+from dedup.atomic_file import replacing
 
 T = TypeVar("T")
 
@@ -158,12 +160,20 @@ class Format(ABC):
     def parse(self, data: Any) -> Record:
         """Return the record that `RawRecord.data` holds; raises RecordError if it is malformed."""
 
-    @abstractmethod
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+    @contextmanager
+    def writing(self, path: Path, keep: Sequence[int]) -> Iterator[int]:
         """Write the records whose element of *keep* is not zero, unchanged and in order.
 
-        *file* will be at *path*, whose suffix says how it is compressed.
+        Yield how many bytes that are; they are put at *path*, where there is nothing, when the
+        block ends without an error.
         """
+        with replacing(path, is_new=True) as file:
+            self._write(file, path, keep)
+            yield file.tell()
+
+    @abstractmethod
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        """Write what is kept to *file*, which will be at *path*: its suffix says in what form."""
 
     def check_output(self, path: Path) -> None:
         """Raise RecordError if `write` cannot write to *path*."""

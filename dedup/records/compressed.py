@@ -29,7 +29,7 @@ class LineFormat(Format):
     def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
         """Yield the records of a file without compression, with their lines."""
 
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
             output.write(_with_line_end(self._header))
             for raw, is_unique in zip(self.raw_records(), keep, strict=True):

@@ -4,7 +4,9 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from dedup.records.base import Fields, Format, Piece, Record, RecordError, decode_html
@@ -59,25 +61,27 @@ class Folder(Format):
         except UnicodeDecodeError as error:
             raise RecordError(f"not utf-8 ({error.reason} at {error.start})") from error
 
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        raise NotImplementedError("folders are copied")
-
-    def copy(self, folder: Path, keep: Sequence[int]) -> int:
-        """Copy the files whose element of *keep* is not zero into *folder*, with their dates.
-
-        Return their total size in bytes.
-        """
+    @contextmanager
+    def writing(self, path: Path, keep: Sequence[int]) -> Iterator[int]:
+        """Copy the files whose element of *keep* is not zero, with their dates."""
         size = self._bytes_before = 0
-        for (source, name), (size_before, _), is_unique in zip(
-            self._names, self._states, keep, strict=True
-        ):
-            self._bytes_before += size_before
-            if is_unique:
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source / name, target)
-                size += target.stat().st_size
-        return size
+        parent, prefix = path.resolve().parent, f".{path.name}."
+        with TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as aside:
+            folder = Path(aside, "new")
+            folder.mkdir()
+            states = zip(self._names, self._states, keep, strict=True)
+            for (source, name), (size_before, _), is_unique in states:
+                self._bytes_before += size_before
+                if is_unique:
+                    target = folder / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(source / name, target)
+                    size += target.stat().st_size
+            yield size
+            os.rename(folder, path)
+
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        raise NotImplementedError("folders are copied")
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -40,7 +40,7 @@ class Parquet(Format):
     def parse(self, data: dict[str, Any]) -> Record:
         return record_of(data, self.fields)
 
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np
         import pyarrow as pa
         import pyarrow.parquet as pq

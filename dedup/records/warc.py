@@ -64,7 +64,7 @@ class Warc(Format):
                     f"{path} must be compressed like {source}: records are copied byte for byte"
                 )
 
-    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         dropped = {
             _digest(_header(record, "WARC-Record-ID"))
             for _, record, _, is_kept in self._flagged(keep)

@@ -28,6 +28,13 @@ class Fate(IntEnum):
         return str(kinds[self])
 
 
+COUNTED = {
+    "exact_duplicates": Fate.EXACT, "near_duplicates": Fate.NEAR, "kept_empty": Fate.EMPTY,
+    "kept_unread": Fate.UNREAD, "kept_without_scope": Fate.NO_SCOPE, "bad": Fate.BAD,
+}  # fmt: skip
+"""The fates that figures count, by the names that they have there."""
+
+
 class ReadRecord(NamedTuple):
     """What is left of a record of a file once it was read, without its text.
 

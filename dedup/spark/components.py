@@ -55,15 +55,8 @@ def cut(frame: DataFrame) -> DataFrame:
     """Return the rows of *frame*, computed once and for all.
 
     On one machine the rows are in memory or on its disk. On a cluster there are two copies of them,
-    on two executors, so that one may be lost. If both are, the job fails; where executors are lost
-    in numbers, ``sparkContext.setCheckpointDir`` has the rows written to a file system instead.
+    on two executors, so that one may be lost. If both are, the job fails.
     """
-    context = frame.sparkSession.sparkContext
-    if context.getCheckpointDir() is not None:
-        once = frame.persist(StorageLevel.MEMORY_AND_DISK)  # else, it would be computed twice
-        written = once.checkpoint()
-        once.unpersist()
-        return written
-    is_local = (context.master or "").startswith("local")
+    is_local = (frame.sparkSession.sparkContext.master or "").startswith("local")
     level = StorageLevel.MEMORY_AND_DISK if is_local else StorageLevel.MEMORY_AND_DISK_2
     return frame.localCheckpoint(storageLevel=level)

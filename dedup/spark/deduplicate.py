@@ -145,15 +145,6 @@ def sketches(
     return reader.sketch(df, others, field)
 
 
-def _content_of(contents: Mapping[str, str | None]) -> tuple[str, str]:
-    """Return the one kind of content that has a column, and its name."""
-    named = {kind: name for kind, name in contents.items() if name is not None}
-    if len(named) != 1:
-        got = " and ".join(named) or "none of them"
-        raise ValueError(f"exactly one of text, html and record must name a column, got {got}")
-    return named.popitem()
-
-
 def _reader_of(
     df: DataFrame,
     contents: Mapping[str, str | None],
@@ -180,7 +171,11 @@ def _reader_of(
         preference = load_preference(CRITERIA, keep)
     with naming("extractor "):
         extract: Extractor = load_extractor(extractor)
-    kind, content = _content_of(contents)
+    named = {kind: name for kind, name in contents.items() if name is not None}
+    if len(named) != 1:
+        got = " and ".join(named) or "none of them"
+        raise ValueError(f"exactly one of text, html and record must name a column, got {got}")
+    [(kind, content)] = named.items()
     # Records have keys of their own unless another column is named.
     own_key = None if kind == "record" and key == "url" else key or ""
     if not 1 <= page_timeout <= SECONDS_OF_A_DAY:

@@ -17,23 +17,19 @@ from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.deciding import check_fields
+from dedup.scan.read_record import COUNTED
 from dedup.scan.reader import RecordReader
 from dedup.spark.components import cut
 from dedup.spark.judge import Batches
-from dedup.spark.reading import (
-    BAD,
-    READ,
-    UNREAD,
-    WITHOUT_SCOPE,
-    RowReader,
-    column,
-    judge_read,
-)
+from dedup.spark.reading import BAD, READ, UNREAD, RowReader, column, judge_read
 from dedup.spark.session import clear_errors
 
 _NUMBER = "__dedup_number"
 _PIECE = ["__dedup_input", "__dedup_file", "__dedup_start"]
-_TYPES = "int", "string", "long", "long", "long"
+_PIECES = (
+    "__dedup_input int, __dedup_file string, __dedup_start long, __dedup_shift long, "
+    "__dedup_first long"
+)
 _FROM = ["__dedup_file", "__dedup_first"]
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = " \t\n\r\x0b\x0c"
@@ -65,17 +61,17 @@ def find_inputs(session: SparkSession, named: Sequence[str]) -> Inputs:
     files, in_depth = (_list_files(session, named, is_recursive) for is_recursive in (False, True))
     if nested := sorted(in_depth.keys() - files.keys()):
         raise RecordError(f"{nested[0]} is in a folder within a folder: name the inner one, too")
-    kinds = {file: _kind_of(file) for file in files}
-    for file, kind in kinds.items():
-        if kind not in (JsonLines, Parquet):
-            raise RecordError(
-                f"{file}: Spark reads JSON lines (.jsonl, .jsonl.gz) and Parquet; without --spark, "
-                "dedup scan reads all formats, on one machine"
-            )
-    if len(set(kinds.values())) != 1:
+    kinds = {format_of_name(Path(file)) for file in files}
+    if len(kinds) != 1:
         problem = "all inputs must have one format" if files else "there is no file"
         raise RecordError(f"{problem} in {', '.join(named)}")
-    assert kind is not None
+    [kind] = kinds
+    # For .zst, Spark needs a library of the system's.
+    if kind not in (JsonLines, Parquet) or any(file.endswith(".zst") for file in files):
+        raise RecordError(
+            f"{named[0]}: Spark reads JSON lines (.jsonl, .jsonl.gz) and Parquet; without --spark, "
+            "dedup scan reads all formats, on one machine"
+        )
     return Inputs(kind, named, list(files), sum(files.values()))
 
 
@@ -84,15 +80,6 @@ def _list_files(session: SparkSession, named: Sequence[str], is_recursive: bool)
     with clear_errors():
         rows = listed.load(list(named)).select("path", "length").collect()
     return {row.path: row.length for row in rows}
-
-
-def _kind_of(file: str) -> type[Format] | None:
-    if file.endswith(".zst"):  # Spark needs a library of the system's
-        return None
-    try:
-        return format_of_name(Path(file))
-    except RecordError:
-        return None
 
 
 def scan_files(
@@ -115,12 +102,9 @@ def scan_files(
         session.conf.set(*setting)
     with clear_errors():
         outputs = [_Output(session, name) for name in (output, clusters) if name]
-        if found := next((folder.name for folder in outputs if folder.exists()), None):
-            raise RecordError(f"{found} exists: remove it, or choose another name")
         rows = _number_rows(session, cut(_read_files(session, inputs)))
         beside = [_NUMBER, *_FROM]
-        data = [name for name in rows.columns if name not in beside]
-        names = data
+        data = names = [name for name in rows.columns if name not in beside]
         if inputs.kind is Parquet:
             names = columns_of(reader.format.fields, data, inputs.named[0])
         wanted = rows.select(*beside, *map(column, names))
@@ -145,16 +129,14 @@ def scan_files(
 
 
 class _Output:
-    """A folder that does not exist yet, on any file system."""
+    """A folder that does not exist yet, on any file system; raises RecordError if it does."""
 
     def __init__(self, session: SparkSession, name: str) -> None:
         java: Any = session._jvm
-        self.name = name
         self._path = java.org.apache.hadoop.fs.Path(name)
         self._system = self._path.getFileSystem(session._jsc.hadoopConfiguration())
-
-    def exists(self) -> bool:
-        return bool(self._system.exists(self._path))
+        if self._system.exists(self._path):
+            raise RecordError(f"{name} exists: remove it, or choose another name")
 
     def name_lines(self) -> None:
         """Rename parts of text: their names say what is in them."""
@@ -202,9 +184,7 @@ def _number_rows(session: SparkSession, rows: DataFrame) -> DataFrame:
             first, last = number, piece[:2]
         table.append((*piece, number - least, first))
         number += count
-    columns = zip([*_PIECE, "__dedup_shift", _FROM[1]], _TYPES, strict=True)
-    pieces = session.createDataFrame(table, ", ".join(map(" ".join, columns)))
-    joined = rows.join(F.broadcast(pieces), _PIECE)
+    joined = rows.join(F.broadcast(session.createDataFrame(table, _PIECES)), _PIECE)
     shifted = joined.withColumn(_NUMBER, F.col(_NUMBER) + F.col("__dedup_shift"))
     return shifted.drop(_PIECE[0], _PIECE[2], "__dedup_shift")
 
@@ -241,15 +221,10 @@ def _figures(judged: DataFrame, rule: Rule) -> dict[str, Any]:
     counts = {
         "records": F.count("*"),
         "kept": F.count_if(~verdict.isin(*_DROPPED, BAD)),
-        "exact_duplicates": F.count_if(verdict == Kind.EXACT.value),
-        "near_duplicates": F.count_if(verdict == Kind.NEAR.value),
+        **{name: F.count_if(verdict == fate.verdict) for name, fate in COUNTED.items()},
         "clusters": F.count_distinct("original"),
-        "kept_empty": F.count_if(verdict == Kind.SKIPPED.value),
-        "kept_short": F.count_if((verdict == Kind.NEW.value) & is_short),
-        "kept_unread": F.count_if(verdict == UNREAD),
-        "kept_without_scope": F.count_if(verdict == WITHOUT_SCOPE),
+        "kept_short": F.count_if((verdict == READ) & is_short),
         "with_evidence": F.count_if(is_read & F.col("evidence").isNotNull()),
-        "bad": F.count_if(verdict == BAD),
     }
     [row] = judged.agg(*(count.alias(name) for name, count in counts.items())).collect()
     figures: dict[str, Any] = {**row.asDict(), "lost_text": None}

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dedup.evidence import Evidence, KnownNames, Names
 from dedup.methods.base import Method
@@ -31,7 +31,6 @@ _VERDICT = pa.schema([
     ("row", pa.int64()), ("verdict", pa.string()), ("original", pa.int64()),
     ("distance", pa.float64()), ("objection", pa.string()),
 ])  # fmt: skip
-_VERDICT_DDL = "row long, verdict string, original long, distance double, objection string"
 
 
 def judge(
@@ -142,12 +141,14 @@ def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
 def _judge_components(
     records: DataFrame, order: Sequence[str], method: Method, rule: Rule, *, has_pages: bool
 ) -> DataFrame:
-    names = KnownNames._fields if has_pages else []
-    wanted = records.select(
-        "component", *dict.fromkeys([*order, "row", *PageRecord._fields, *names])
+    names = dict.fromkeys([*order, *PageRecord._fields, *(KnownNames._fields * has_pages)])
+    in_order = (
+        records.select("component", *names)
+        .repartition("component")
+        .sortWithinPartitions(*_ascending(order))
     )
-    in_order = wanted.repartition("component").sortWithinPartitions(*_ascending(order))
-    return in_order.mapInArrow(_judge_rows(method, rule, has_pages=has_pages), _VERDICT_DDL)
+    judge_rows = _judge_rows(method, rule, has_pages=has_pages)
+    return in_order.mapInArrow(judge_rows, from_arrow_schema(_VERDICT))
 
 
 def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
@@ -225,17 +226,9 @@ def _with_known_names(records: DataFrame, rule: Rule, order: Sequence[str]) -> D
         )
     names = list(dict.fromkeys([*order, "key", "evidence"]))
     pages = records.where("evidence is not null").select(*names)
-    schema = StructType([*pages.schema.fields, StructField("host", StringType())])
-    hosts = pages.mapInArrow(_find_hosts, schema)
+    hosts = pages.withColumn("host", F.udf(lambda key: host(key))("key"))
     in_order = hosts.repartition("host").sortWithinPartitions("host", *_ascending(order))
     return records.join(in_order.mapInArrow(_find_known_names, _KNOWN_DDL), "row", "left")
-
-
-def _find_hosts(batches: Batches) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        hosts = pa.array([host(key) for key in batch["key"].to_pylist()], pa.string())
-        names = [*batch.schema.names, "host"]
-        yield pa.RecordBatch.from_arrays([*batch.columns, hosts], names)
 
 
 def _find_known_names(batches: Batches) -> Iterator[pa.RecordBatch]:

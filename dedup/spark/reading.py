@@ -25,9 +25,8 @@ from dedup.scan.record_stream import pool_for, read_raws
 from dedup.spark.judge import Batches, judge, slices
 from dedup.text import writable
 
-READ = Fate.NEW.verdict
-BAD, UNREAD, WITHOUT_SCOPE = Fate.BAD.verdict, Fate.UNREAD.verdict, Fate.NO_SCOPE.verdict
-"""What becomes of rows that cannot be judged; they are kept."""
+READ, BAD, UNREAD = Fate.NEW.verdict, Fate.BAD.verdict, Fate.UNREAD.verdict
+"""What becomes of rows before they are judged."""
 
 _ROWS_AT_ONCE = 256
 _READ = pa.schema([
@@ -63,8 +62,14 @@ class RowReader:
 
     def sketch(self, rows: DataFrame, names: Sequence[str], field: str) -> DataFrame:
         """Return the columns *names* of *rows*, and the record of each as the column *field*."""
-        schema = pa.schema([("record", _FIELD)])
-        return self._map(rows, names, schema, lambda read: (self._field(read),)).toDF(*names, field)
+        made_with = self.made_with
+        assert made_with
+
+        def field_of(read: ReadRecord) -> tuple[dict[str, Any] | None]:
+            is_read = read.fate not in (Fate.BAD, Fate.UNREAD)
+            return (to_field(read.page, made_with) if is_read else None,)
+
+        return self._map(rows, names, pa.schema([(field, _FIELD)]), field_of)
 
     def _map(
         self,
@@ -106,21 +111,12 @@ class RowReader:
         message = read.error if state == BAD else read.unread
         seen = page.evidence if state == READ else None
         weakness = Evidence.from_bytes(seen).weakness if seen else None
+        has_rank = self.preference.changes_order and state != BAD
         return (
             state, message and writable(message), read.fields, weakness and str(weakness),
-            self._rank(read), writable(page.key), writable(page.scope), *page[2:],
+            rank_of(self.preference, read) if has_rank else b"",
+            writable(page.key), writable(page.scope), *page[2:],
         )  # fmt: skip
-
-    def _rank(self, read: ReadRecord) -> bytes:
-        """Return what sorts as the ranks by the preference."""
-        if read.error is not None or not self.preference.changes_order:
-            return b""
-        return rank_of(self.preference, read)
-
-    def _field(self, read: ReadRecord) -> dict[str, Any] | None:
-        assert self.made_with is not None
-        is_read = read.fate not in (Fate.BAD, Fate.UNREAD)
-        return to_field(read.page, self.made_with) if is_read else None
 
 
 def _values(column: pa.Array, otherwise: bytes | None) -> list[Any]:

@@ -285,7 +285,7 @@ def test_what_another_process_writes_meanwhile_stays_alone(
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.warc"])
 def test_a_file_that_grows_before_it_is_copied_is_named(tmp_path, capsys, monkeypatch, name):
     path = write(tmp_path / name, TEXTS)
-    growing(path, monkeypatch, "_write")
+    growing(path, monkeypatch, "progress")
     message = refused(capsys, "scan", path, "-o", tmp_path / f"new-{name}")
     assert message == f"{path} has changed while it was read; scan it again"
     assert contents(tmp_path) == {name: path.read_bytes()}

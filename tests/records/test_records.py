@@ -59,12 +59,8 @@ def errors(format_):
 
 
 def rewritten(format_, target, keep):
-    if isinstance(format_, Folder):
-        target.mkdir()
-        format_.copy(target, keep)
-    else:
-        with target.open("wb") as file:
-            format_.write(file, target, keep)
+    with format_.writing(target, keep):
+        assert not target.exists()
     return target
 
 
