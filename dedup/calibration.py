@@ -7,15 +7,13 @@ first pairs in one random order of all pairs.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-import numpy as np
-
 from dedup.methods.base import Method
-from dedup.methods.hashing import PLAIN, Hashing, mix
+from dedup.methods.hashing import PLAIN, Hashing
 from dedup.plugins import MethodChoice
 from dedup.search import Pair, index_for, order_to_compare
 from dedup.text import Document
@@ -71,9 +69,9 @@ class Candidates:
         for threshold, pairs in self.strata.items():
             # After the first pair without an answer, the others are no random sample.
             answers = list(takewhile(bool, map(labels.get, pairs)))
-            judged, right = len(answers) - answers.count(SKIP), answers.count(YES)
             if pairs:
-                strata.append((threshold, len(pairs), judged, right))
+                judged = len(answers) - answers.count(SKIP)
+                strata.append((threshold, len(pairs), judged, answers.count(YES)))
         return [_step(strata[:number], strata[number:]) for number in range(1, len(strata) + 1)]
 
 
@@ -113,9 +111,10 @@ def find_candidates(
             enough = _count_before_chance(strata, len(documents), least)
             del strata[enough:], thresholds[enough:], methods[enough:]
         progress()
-    for pairs in strata:
-        _shuffle(pairs, keys)
-    return Candidates(methods[-1].with_hashing(hashing), dict(zip(thresholds, strata, strict=True)))
+    shuffled = [shuffle(pairs, keys) for pairs in strata]
+    return Candidates(
+        methods[-1].with_hashing(hashing), dict(zip(thresholds, shuffled, strict=True))
+    )
 
 
 def _count_before_chance(strata: Sequence[Sequence[Pair]], pages: int, least: int) -> int:
@@ -164,15 +163,12 @@ def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
     precision, missed = _estimate(within), _estimate(beyond)
     pairs, rest = (sum(pairs for _, pairs, *_ in strata) for strata in (within, beyond))
     recall = Estimate(
-        _recall(pairs * precision.mean, rest * missed.mean),
-        _recall(pairs * precision.low, rest * missed.high),
-        _recall(pairs * precision.high, rest * missed.low),
+        *(
+            ratio(pairs * found, pairs * found + rest * lost)
+            for found, lost in zip(precision, (missed.mean, missed.high, missed.low), strict=True)
+        )
     )
     return Step(*within[-1], pairs * precision.mean, precision, recall)
-
-
-def _recall(found: float, missed: float) -> float:
-    return ratio(found, found + missed)
 
 
 def _estimate(strata: Sequence[_Stratum]) -> Estimate:
@@ -211,9 +207,10 @@ def recommend(steps: Sequence[Step]) -> Step | None:
     return good[-1] if good else None
 
 
-def _shuffle(pairs: list[Pair], keys: Sequence[str]) -> None:
-    """Put *pairs* in a random order, which depends on the keys of their pages only."""
-    hashes = PLAIN.feature_hashes([keys[number] for pair in pairs for number in pair])
-    ends = np.sort(hashes.reshape(-1, 2), axis=1)
-    places = mix(mix(ends[:, 0] ^ mix(np.zeros(1, np.uint64))) ^ ends[:, 1]).tolist()
-    pairs[:] = [pair for _, pair in sorted(zip(places, pairs, strict=True))]
+def shuffle(pairs: Iterable[Pair], keys: Sequence[str]) -> list[Pair]:
+    """Return *pairs* in a random order, which depends on the keys of their pages only."""
+
+    def place(pair: Pair) -> int:
+        return PLAIN.part_digest("\0".join(sorted(keys[number] for number in pair)))
+
+    return sorted(pairs, key=place)

@@ -12,9 +12,9 @@ from dedup.calibration import (
     YES,
     Candidates,
     _count_before_chance,
-    _shuffle,
     find_candidates,
     recommend,
+    shuffle,
 )
 from dedup.methods import METHODS, FingerprintMethod, SimHash
 from dedup.methods.keyed import KeyedHashing
@@ -29,13 +29,11 @@ SHARES = [1.0, 1.0, 0.95, 0.8, 0.5, 0.2, 0.05, 0.01]
 def collection(sizes=PAIRS, site="page"):
     """Candidates of a method, *sizes* of them at each distance from 0 on, in a random order."""
     numbers = itertools.count()
+    keys = [f"{site} {number}" for number in range(2 * sum(sizes))]
     strata = {
-        distance: [(2 * number, 2 * number + 1) for number in itertools.islice(numbers, size)]
+        distance: shuffle(((2 * n, 2 * n + 1) for n in itertools.islice(numbers, size)), keys)
         for distance, size in enumerate(sizes)
     }
-    keys = [f"{site} {number}" for number in range(2 * sum(sizes))]
-    for pairs in strata.values():
-        _shuffle(pairs, keys)
     return Candidates(SimHash(), strata)
 
 
@@ -133,8 +131,7 @@ def test_a_sample_has_some_of_all_strata_and_a_larger_one_continues_it():
 
 def test_a_sample_does_not_depend_on_the_order_of_the_pages():
     def chosen(keys, pairs):
-        _shuffle(pairs, keys)
-        sample = Candidates(SimHash(), {0: pairs}).sample(5)
+        sample = Candidates(SimHash(), {0: shuffle(pairs, keys)}).sample(5)
         return [frozenset(keys[number] for number in pair) for pair in sample]
 
     keys = [f"page {number}" for number in range(20)]

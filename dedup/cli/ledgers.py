@@ -16,8 +16,6 @@ from dedup.stores.server_url import ServerUrl, open_log, split_options
 from dedup.units import Count
 
 T = TypeVar("T")
-# A wrong name of a field shall not cost hours.
-_ITEMS_WITHOUT_FIELD = 1_000
 
 
 def place_of(text: str) -> Path | ServerUrl:
@@ -29,14 +27,6 @@ def place_of(text: str) -> Path | ServerUrl:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return place if isinstance(place, ServerUrl) else Path(place)
-
-
-def path_of(text: str) -> Path:
-    """Return the path of a ledger that can only be a file: the type of an argument."""
-    place = place_of(text)
-    if isinstance(place, ServerUrl):
-        raise argparse.ArgumentTypeError(f"must be the path of a file, got the URL {place.name!r}")
-    return place
 
 
 @contextmanager
@@ -74,20 +64,18 @@ def with_log(place: ServerUrl, use: Callable[[ServerLog], Awaitable[T]]) -> T:
 def texts_of_feed(path: Path, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Yield key and text of the items of a feed that have both, in the fields that are asked for.
 
-    Raises ValueError if none of the first has.
+    Raises ValueError if there are items, and none has.
     """
-    number, has_texts = 0, False
-    for number, (_, record) in enumerate(read_records(path, ""), 1):
+    items = texts = 0
+    for _, record in read_records(path, ""):
+        items += 1
         values = (record.fields.get(name) for name in (options.key_field, options.text_field))
         match tuple(values):
             case (str(key), str(text)):
-                has_texts = True
+                texts += 1
                 yield key, text
-        if number == _ITEMS_WITHOUT_FIELD and not has_texts:
-            break
-    if number and not has_texts:
+    if items and not texts:
         raise ValueError(
-            f"none of the first {Count(number):item} of {path} has strings in "
-            f"{options.key_field!r} and {options.text_field!r}; --key-field and --text-field "
-            "name other fields"
+            f"none of {Count(items):item} of {path} has strings in {options.key_field!r} and "
+            f"{options.text_field!r}; --key-field and --text-field name other fields"
         )

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from dedup.cli.ledgers import path_of
+from dedup.cli.ledgers import place_of
 from dedup.dropped import DROPPED, DroppedItem, read_dropped
 from dedup.records.lines import json_line
 from dedup.stores.edit import Restoration, restoring
+from dedup.stores.server_url import ServerUrl
 from dedup.text import printable
 from dedup.units import Count
 
@@ -49,18 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"items with such a verdict: {', '.join(DROPPED)}")  # fmt: skip
     parser.add_argument("--min-distance", type=float, metavar="N",
         help="items at this distance from their original or farther")  # fmt: skip
-    parser.add_argument("--ledger", type=path_of, metavar="LEDGER",
+    parser.add_argument("--ledger", type=place_of, metavar="LEDGER",
         help="have this ledger, a file, know the pages as stored; items of pages that it knows so "
         "already are left out")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
+    if isinstance(options.ledger, ServerUrl):
+        raise ValueError(f"--ledger must be the path of a file, got {options.ledger.name!r}")
     output = sys.stdout.buffer
     state = _state_of(output)
     for path in options.dropped:
-        if not path.is_file():
-            raise ValueError(f"{path} is no file")
-        if state and os.path.samestat(state, path.stat()):
+        there = path.stat()
+        if state and os.path.samestat(state, there):
             raise ValueError(f"{path} is read: write to another file")
     # A terminal, or a device such as /dev/null.
     if options.ledger and state and stat.S_ISCHR(state.st_mode):

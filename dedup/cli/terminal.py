@@ -66,10 +66,10 @@ def show_heading(text: str) -> None:
     show_line(text, "bold")
 
 
-def show_table(titles: Sequence[str], rows: Iterable[Sequence[Any]], bold: Any = None) -> None:
+def show_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Show a table; numbers, and columns whose titles begin with ">", are on the right.
 
-    What is empty is a dash. Nothing in a text steers the terminal. One row may be *bold*.
+    What is empty is a dash. Nothing in a text steers the terminal.
     """
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(titles))
     for title in titles:
@@ -79,7 +79,7 @@ def show_table(titles: Sequence[str], rows: Iterable[Sequence[Any]], bold: Any =
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*map(_cell, row), style="bold" if row is bold else "")
+        table.add_row(*map(_cell, row))
     show(table)
 
 

@@ -27,7 +27,7 @@ from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
 from dedup.rule import SHORT
-from dedup.search import Pair, order_to_compare
+from dedup.search import order_to_compare
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import Document, without_surrogates
@@ -64,8 +64,16 @@ def run(options: argparse.Namespace) -> None:
         sample = [[keys[number] for number in pair] for pair in candidates.sample(options.sample)]
         _write_pairs(options.output, sample, pages, answers)
         return
-    labels = _labels_of(pairs, answers, options.answers)
-    results = _results(candidates, labels, documents)
+    labels = {pair: answers[keys] for pair, keys in pairs.items() if keys in answers}
+    if not labels:
+        hint = "" if answers else ": its column label is empty"
+        raise ValueError(f"{options.answers} has no answer about a pair of these pages{hint}")
+    texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
+    # What the answers say of each threshold, and the text that would be lost there.
+    results = {
+        step: lost_with(candidates.pairs(step.threshold), texts, order)
+        for step in candidates.steps(labels)
+    }
     if options.json:
         chosen = recommend(list(results))
         print_json({
@@ -83,28 +91,6 @@ def run(options: argparse.Namespace) -> None:
     _show(candidates, choice, results)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
-
-
-def _labels_of(
-    pairs: Mapping[Pair, frozenset[str]], answers: Answers, path: Path
-) -> dict[Pair, str]:
-    """Return the labels of *pairs*, of which the keys are known; raises ValueError without any."""
-    labels = {pair: answers[keys] for pair, keys in pairs.items() if keys in answers}
-    if not labels:
-        hint = "" if answers else ": its column label is empty"
-        raise ValueError(f"{path} has no answer about a pair of these pages{hint}")
-    return labels
-
-
-def _results(
-    candidates: Candidates, labels: Mapping[Pair, str], documents: Sequence[Document]
-) -> dict[Step, LostText]:
-    """Return what the answers say of each threshold, and the text that would be lost there."""
-    texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
-    return {
-        step: lost_with(candidates.pairs(step.threshold), texts, order)
-        for step in candidates.steps(labels)
-    }
 
 
 def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Document]:
@@ -159,13 +145,14 @@ def _write_pairs(
 def _read_answers(path: Path) -> Answers:
     answers = {}
     for where, (one, other, label) in table_rows(path, *_COLUMNS):
-        label = label.strip().lower()
-        if label and label not in ANSWERS:
+        answer = label.strip().lower()
+        if answer in ANSWERS:
+            answers[frozenset((one, other))] = answer
+        elif answer:
+            choices = ", ".join(ANSWERS)
             raise ValueError(
-                f"{where}: label must be one of {', '.join(ANSWERS)}, or empty, got {label!r:.80}"
+                f"{where}: label must be one of {choices}, or empty, got {label!r:.80}"
             )
-        if label:
-            answers[frozenset((one, other))] = label
     return answers
 
 
@@ -177,15 +164,15 @@ def _as_json(step: Step, lost: LostText) -> dict[str, Any]:
 def _show(candidates: Candidates, choice: MethodChoice, results: Mapping[Step, LostText]) -> None:
     method, chosen = candidates.method, recommend(list(results))
     titles = (">pairs", ">judged", ">right", ">found", ">precision", ">recall", ">text lost")
-    rows = {}
+    rows = []
     for step, lost in results.items():
         counts = step.pairs, step.judged, step.right
         shares = [f"{step.found:,.0f}", f"{step.precision}", f"{step.recall}"]
         # Without an answer, there is nothing to estimate from.
         told = shares if step.judged else [None] * len(shares)
-        rows[step] = f"up to {step.threshold:.4g}", *counts, *told, lost.percent
+        rows.append((f"up to {step.threshold:.4g}", *counts, *told, lost.percent))
     show()
-    show_table([method.name, *titles], rows.values(), bold=chosen and rows[chosen])
+    show_table([method.name, *titles], rows)
     show()
     show(_LEGEND)
     show()

@@ -239,7 +239,7 @@ def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, 
         told = refused(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
     assert "in use" in told
     assert "is no file" in refused(capsys, "restore", dropped, "--ledger", folder / "none.sqlite")
-    assert "nope.jsonl is no file" in refused(capsys, "restore", folder / "nope.jsonl")
+    assert "nope.jsonl cannot be used" in refused(capsys, "restore", folder / "nope.jsonl")
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
         (
             ["--method", "minhash", "--texts", "body.jsonl"],
-            "none of the first 1 item of body.jsonl has strings in 'url' and 'text'; --key-field",
+            "none of 1 item of body.jsonl has strings in 'url' and 'text'; --key-field",
         ),
         (["--scope", "host", "-o", "body.jsonl"], "exists: remove it, or choose another name"),
         (["--scope", "host", "-o", "pages.sqlite"], "exists: remove it, or choose another name"),
