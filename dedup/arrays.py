@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-_ROWS_AT_ONCE = 10_000
 _HALF = np.uint64(32)
 
 
@@ -134,14 +133,8 @@ class Packed(Sequence[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the strings that are present when the iteration starts."""
-        data, ends = bytes(self._data), self._ends
-        if ends is None and self._width:
-            rows = np.frombuffer(data, f"V{self._width}")
-            for first in range(0, len(rows), _ROWS_AT_ONCE):
-                yield from rows[first : first + _ROWS_AT_ONCE].tolist()
-            return
-        start = 0
-        for end in self._equal_ends() if ends is None else ends[:]:
+        data, start = bytes(self._data), 0
+        for end in self._equal_ends() if self._ends is None else self._ends[:]:
             yield data[start:end]
             start = end
 

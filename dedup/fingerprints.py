@@ -33,8 +33,6 @@ class Fingerprints:
         if is_number(fingerprint) and 0 <= fingerprint < self._end:
             return int(fingerprint)
         expected = f"a fingerprint must be a whole number of {self.bits} bits"
-        if is_number(fingerprint) and fingerprint > 0:
-            raise ValueError(f"{expected}, got one of {int(fingerprint).bit_length()} bits")
         raise ValueError(f"{expected}, got {fingerprint!r:.80}")
 
     def array(self, fingerprints: Any) -> Array:

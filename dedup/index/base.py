@@ -47,7 +47,7 @@ class Index(ABC):
         # Not as one of many: a crawl adds each page by itself.
         number = self._next_page if page is None else page
         if not (is_number(number) and 0 <= number <= LAST_PAGE):
-            raise _range_error(page)
+            raise _range_error(number)
         number = int(number)
         self._store(sketch, number)
         self._next_page = max(self._next_page, number + 1)
@@ -127,14 +127,11 @@ def page_numbers(pages: Any, next_page: int, count: int) -> Array:
     numbers = np.arange(next_page, next_page + count) if pages is None else np.asarray(pages)
     if len(numbers) != count:
         raise ValueError(f"{count} sketches need {count} pages, got {len(numbers)}")
-    if count and not (
-        numbers.dtype.kind in "iu" and numbers.min() >= 0 and numbers.max() <= LAST_PAGE
-    ):
-        raise _range_error(pages)
+    is_integer = numbers.dtype.kind in "iu"
+    if count and not (is_integer and numbers.min() >= 0 and numbers.max() <= LAST_PAGE):
+        raise _range_error(numbers)
     return numbers.astype(np.uint32)
 
 
 def _range_error(pages: Any) -> ValueError:
-    if pages is None:
-        return ValueError("all page numbers are in use")
     return ValueError(f"pages must be numbers from 0 to {LAST_PAGE}, got {pages!r:.80}")

@@ -164,7 +164,7 @@ class SimHashKeywords(SimHash):
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         words = (word for word in document.tokens if len(word) > 1 and word not in _STOP_WORDS)
-        counts, idf = Counter(words), load_lexicon(self.lexicon or "jieba").idf
+        counts, idf = Counter(words), load_lexicon(self.lexicon).idf
         total, unit = counts.total(), _UNIT_OF_KEYWORDS
         weights = {word: round(tf * idf(word) / total * unit) / unit for word, tf in counts.items()}
         heaviest = sorted(weights, key=lambda word: (weights[word], word), reverse=True)[: self.top]

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from itertools import count, islice
+from itertools import count
 from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord
@@ -16,7 +16,6 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
-_PAGES_AT_ONCE = 100
 
 
 class Found(NamedTuple):
@@ -170,7 +169,7 @@ class ServerLog(Log):
 
     @abstractmethod
     async def _entries_at(self, numbers: Sequence[int]) -> Iterable[tuple[int, bytes]]:
-        """Return the entries at a few positions, with these, of those that are there."""
+        """Return the entries at some positions, with these, of those that are there."""
 
     async def snapshot(self) -> AsyncGenerator[list[Entry], None]:
         last: list[bytes] = []
@@ -191,12 +190,11 @@ class ServerLog(Log):
         return self._entries(after + 1, await self._listed(after))
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        pages, left = {}, iter(numbers)
-        while some := list(islice(left, _PAGES_AT_ONCE)):
-            for number, data in await self._entries_at(some):
-                [entry] = self._entries(number, [data])
-                if isinstance(entry.event, Claimed):
-                    pages[number] = entry.event.record
+        pages = {}
+        for number, data in await self._entries_at(list(numbers)):
+            [entry] = self._entries(number, [data])
+            if isinstance(entry.event, Claimed):
+                pages[number] = entry.event.record
         return pages
 
     def _to_append(self, request: Request) -> list[bytes]:

@@ -7,7 +7,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -66,97 +65,6 @@ _NUMBER = Struct("<Q")
 T = TypeVar("T")
 
 
-class RedisClient:
-    """Has commands carried out, once each; raises LedgerError or StoreDownError for what fails."""
-
-    def __init__(self, url: ServerUrl, timeout: float) -> None:
-        """Create it without connecting; nothing waits longer than *timeout* seconds."""
-        self._name = url.name
-        self._timeout = timeout
-        scheme, _, place = url.of_client.partition("://")
-        scheme = scheme.replace("valkey", "redis")
-        # What was sent may have been done, so the client may not send anything again.
-        options: dict[str, Any] = {
-            "retry": Retry(NoBackoff(), 0),
-            "socket_timeout": None,
-            "socket_connect_timeout": None,
-            "protocol": 2,
-        }
-        if scheme == "rediss":
-            options["ssl_check_hostname"] = True
-        try:
-            pool = ConnectionPool.from_url(f"{scheme}://{place}", **options)
-            pool.make_connection()  # type: ignore[no-untyped-call]  # fails for unknown options
-        except (ValueError, TypeError):
-            raise url_error(url.url) from None
-        self._redis = Redis.from_pool(pool)
-        self._script = self._redis.register_script(_SCRIPT)
-
-    async def run(self, keys: Iterable[str], *arguments: Any) -> Any:
-        """Return what the script of logs does, as one atomic step."""
-        return await self._answer(self._script(list(keys), arguments))
-
-    async def call(self, *command: Any) -> Any:
-        """Return the answer to one *command*."""
-        sent = self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py's
-        return await self._answer(sent)
-
-    async def call_all(self, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Return the answers to *commands*, which travel together."""
-        pipeline = self._redis.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        return await self._answer(pipeline.execute())
-
-    async def _answer(self, command: Awaitable[T]) -> T:
-        # The client drops a connection whose answer does not come, or is not waited for.
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await command
-        except (exceptions.RedisError, OSError) as cause:
-            raise self._error(cause) from cause
-
-    def _error(self, cause: Exception) -> LedgerError:
-        """Return what callers get for an error of the server, or of the way to it."""
-        name, told = self._name, str(cause)
-        if isinstance(cause, exceptions.AuthenticationError):
-            return LedgerError(f"{name} refuses its user or password: {told}")
-        if isinstance(cause.__context__, ssl.SSLCertVerificationError):
-            return LedgerError(
-                f"{name} shows a certificate that is not trusted: {cause.__context__}; "
-                "ssl_ca_certs=FILE in the URL names the authority"
-            )
-        if isinstance(cause, TimeoutError):
-            return StoreDownError(f"{name} did not answer within {self._timeout:g} seconds")
-        if isinstance(cause, _DOWN) or told.startswith(_CODES_OF_DOWN):
-            return StoreDownError(f"{name} cannot be reached or used now: {told.rstrip('.')}")
-        return LedgerError(f"{name} cannot be used: {type(cause).__name__}: {told}")
-
-    async def check(self) -> None:
-        """Raise LedgerError if the server would forget."""
-        server: Mapping[str, Any] = await self.call("INFO")
-        version = str(server.get("redis_version", "0"))
-        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-        if numbers < _OLDEST:
-            oldest = ".".join(map(str, _OLDEST))
-            raise LedgerError(
-                f"{self._name} is a server of version {version}; {oldest} is the oldest"
-            )
-        if server.get("role") not in (None, "master"):
-            primary = f"{server.get('master_host')}:{server.get('master_port')}"
-            raise LedgerError(f"{self._name} is a read-only replica: connect to {primary}")
-        policy = str(server.get("maxmemory_policy", "noeviction"))
-        if policy != "noeviction" and (server.get("maxmemory") or policy.startswith("allkeys")):
-            raise LedgerError(
-                f"{self._name} has maxmemory-policy {policy}, so it may forget what is stored: "
-                "set maxmemory-policy noeviction"
-            )
-
-    async def close(self) -> None:
-        """Give back the connection."""
-        await self._redis.aclose()
-
-
 class RedisLog(ServerLog):
     """A log in one namespace of a Redis (7.0 or later) or Valkey server.
 
@@ -173,15 +81,33 @@ class RedisLog(ServerLog):
         """
         address = ServerUrl.of(url)
         super().__init__(address.name, lease=lease)
-        self._client = RedisClient(address, timeout)
+        self._timeout = timeout
+        scheme, _, place = address.of_client.partition("://")
+        scheme = scheme.replace("valkey", "redis")
+        # What was sent may have been done, so the client may not send anything again.
+        options: dict[str, Any] = {
+            "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": None,
+            "socket_connect_timeout": None,
+            "protocol": 2,
+        }
+        if scheme == "rediss":
+            options["ssl_check_hostname"] = True
+        try:
+            pool = ConnectionPool.from_url(f"{scheme}://{place}", **options)
+            pool.make_connection()  # type: ignore[no-untyped-call]  # fails for unknown options
+        except (ValueError, TypeError):
+            raise url_error(url) from None
+        self._redis = Redis.from_pool(pool)
+        self._script = self._redis.register_script(_SCRIPT)
         self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _PARTS}
         self._made_with = b""
 
     # Taking part.
 
     async def open(self) -> Found | None:
-        await self._client.check()
-        there, made_with, is_in_use = await self._client.run(self._keys.values(), "open")
+        await self._check()
+        there, made_with, is_in_use = await self._run("open")
         if made_with:
             self._made_with = made_with
             return Found(self._identity(made_with), bool(is_in_use))
@@ -194,9 +120,7 @@ class RedisLog(ServerLog):
     ) -> Joined:
         made_with = _to_json({"format": FORMAT, "identity": identity})
         who = (owner, to_utf8(job or ""), to_utf8(spider))
-        joined = await self._client.run(
-            self._keys.values(), "join", made_with, *who, int(reset), self.lease
-        )
+        joined = await self._run("join", made_with, *who, int(reset), self.lease)
         if isinstance(joined, bytes):
             self._refuse(joined, made_with)
         self._made_with = made_with
@@ -210,8 +134,7 @@ class RedisLog(ServerLog):
             notes.append(_NUMBER.pack(number) + to_utf8(key))
             notes.append(_DUPLICATE.pack(run, distance, at) + to_utf8(kind))
         tails = [tail_of(event) for _, event in request.commits]
-        answer = await self._client.run(
-            self._keys.values(),
+        answer = await self._run(
             "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES,
             self.lease,
             b"".join(_CLAIM.pack(event.number, serial) for serial, event in request.commits),
@@ -229,46 +152,100 @@ class RedisLog(ServerLog):
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> None:
         named = b"".join(_OWNED_CLAIM.pack(n, serial, owner) for n, owner, serial in claims)
-        await self._client.run(self._keys.values(), "expire", named)
+        await self._run("expire", named)
 
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
         told = b"" if report is None else _to_json(report)
         why = to_utf8(reason)
-        await self._client.run(
-            self._keys.values(), "leave", owner, _LENGTH.pack(len(why)) + why + told
-        )
+        await self._run("leave", owner, _LENGTH.pack(len(why)) + why + told)
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._redis.aclose()
 
     # Reading.
 
     async def _listed(self, after: int) -> list[bytes]:
-        found: list[bytes] = await self._client.call(
+        found: list[bytes] = await self._call(
             "LRANGE", self._keys["log"], after, after + MOST_ENTRIES - 1
         )
         return found
 
     async def _entries_at(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
         wanted = [number for number in numbers if number > 0]
-        commands = [("LINDEX", self._keys["log"], number - 1) for number in wanted]
-        found = zip(wanted, await self._client.call_all(commands), strict=True)
+        pipeline = self._redis.pipeline(transaction=False)
+        for number in wanted:
+            pipeline.execute_command("LINDEX", self._keys["log"], number - 1)
+        found = zip(wanted, await self._answer(pipeline.execute()), strict=True)
         return [(number, data) for number, data in found if data is not None]
 
     async def crawls(self) -> list[Crawl]:
-        ends = await self._client.call("HGETALL", self._keys["ends"])
-        rows = await self._client.call("LRANGE", self._keys["crawls"], 0, -1)
+        ends = await self._call("HGETALL", self._keys["ends"])
+        rows = await self._call("LRANGE", self._keys["crawls"], 0, -1)
         return [self._parsed(_crawl, row, ends) for row in rows]
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         cursor = None
         while cursor != 0:  # a field may come twice while the hash grows
             arguments = (self._keys["duplicates"], cursor or 0, "COUNT", _DUPLICATES_AT_ONCE)
-            cursor, found = await self._client.call("HSCAN", *arguments)
+            cursor, found = await self._call("HSCAN", *arguments)
             for field, value in found.items():
                 yield self._parsed(_duplicate, field, value)
+
+    # The server.
+
+    async def _run(self, *arguments: Any) -> Any:
+        """Return what the script of logs does, as one atomic step."""
+        return await self._answer(self._script(list(self._keys.values()), arguments))
+
+    async def _call(self, *command: Any) -> Any:
+        sent = self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py's
+        return await self._answer(sent)
+
+    async def _answer(self, command: Awaitable[T]) -> T:
+        # The client drops a connection whose answer does not come, or is not waited for.
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await command
+        except (exceptions.RedisError, OSError) as cause:
+            raise self._error(cause) from cause
+
+    def _error(self, cause: Exception) -> LedgerError:
+        """Return what callers get for an error of the server, or of the way to it."""
+        name, told = self.name, str(cause)
+        if isinstance(cause, exceptions.AuthenticationError):
+            return LedgerError(f"{name} refuses its user or password: {told}")
+        if isinstance(cause.__context__, ssl.SSLCertVerificationError):
+            return LedgerError(
+                f"{name} shows a certificate that is not trusted: {cause.__context__}; "
+                "ssl_ca_certs=FILE in the URL names the authority"
+            )
+        if isinstance(cause, TimeoutError):
+            return StoreDownError(f"{name} did not answer within {self._timeout:g} seconds")
+        if isinstance(cause, _DOWN) or told.startswith(_CODES_OF_DOWN):
+            return StoreDownError(f"{name} cannot be reached or used now: {told.rstrip('.')}")
+        return LedgerError(f"{name} cannot be used: {type(cause).__name__}: {told}")
+
+    async def _check(self) -> None:
+        """Raise LedgerError if the server would forget."""
+        server: Mapping[str, Any] = await self._call("INFO")
+        version = str(server.get("redis_version", "0"))
+        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+        if numbers < _OLDEST:
+            oldest = ".".join(map(str, _OLDEST))
+            raise LedgerError(
+                f"{self.name} is a server of version {version}; {oldest} is the oldest"
+            )
+        if server.get("role") not in (None, "master"):
+            primary = f"{server.get('master_host')}:{server.get('master_port')}"
+            raise LedgerError(f"{self.name} is a read-only replica: connect to {primary}")
+        policy = str(server.get("maxmemory_policy", "noeviction"))
+        if policy != "noeviction" and (server.get("maxmemory") or policy.startswith("allkeys")):
+            raise LedgerError(
+                f"{self.name} has maxmemory-policy {policy}, so it may forget what is stored: "
+                "set maxmemory-policy noeviction"
+            )
 
     def _identity(self, made_with: bytes) -> dict[str, Any]:
         try:

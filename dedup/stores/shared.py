@@ -151,7 +151,8 @@ class SharedStore(Store):
                 raise
             except Exception as error:  # refused, for whatever reason: all of it waits
                 raise StoreDownError(f"{self.name} refuses an exchange: {error}") from error
-        self._is_up()
+        self._up_since = min(self._up_since, monotonic())
+        self.is_down = False
         return events
 
     @contextmanager
@@ -161,10 +162,6 @@ class SharedStore(Store):
         except StoreDownError:
             self.is_down, self._up_since = True, math.inf
             raise
-
-    def _is_up(self) -> None:
-        self._up_since = min(self._up_since, monotonic())
-        self.is_down = False
 
     async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Event]:
         first, self._serial = self._serial + 1, self._serial + len(claims)

@@ -87,7 +87,7 @@ def test_a_wrong_url_is_refused_without_being_shown(url):
     ],
 )  # fmt: skip
 def test_the_client_of_redis_reads_its_own_options(url, options):
-    pool = RedisLog(url)._client._redis.connection_pool
+    pool = RedisLog(url)._redis.connection_pool
     assert pool.connection_kwargs.items() >= options.items()
 
 
