@@ -39,14 +39,11 @@ _NO_NAME = re.compile(
 )
 # A pattern that holds for elements of any name would take several times as long as all others.
 _INVISIBLE = "script|style|noscript|template|title|svg|div[@hidden]"
+_CHROME_TAGS = "nav|header|footer|aside|menu|select|button|textarea"
 _CHROME_ROLES = "navigation banner contentinfo complementary search".split()
-_HAS_CHROME_ROLE = " or ".join(f"@role='{role}'" for role in _CHROME_ROLES)
-_CHROME_TAGS = (
-    "nav|header|footer|aside|menu|select|button|textarea"
-    f"|div[@role][{_HAS_CHROME_ROLE}]|ul[@role][{_HAS_CHROME_ROLE}]"
-    # Of related pages, as extraction leaves them out, too ("related-posts", "jpRelatedPosts").
-    "|div[contains(@class, 'elated')]|section[contains(@class, 'elated')]"
-)
+_HAS_CHROME_ROLE = "@role[" + " or ".join(f".='{role}'" for role in _CHROME_ROLES) + "]"
+# Of related pages, as extraction leaves them out, too ("related-posts", "jpRelatedPosts").
+_IS_RELATED = "contains(@class, 'elated')"
 _OF_AN_ARTICLE = "|".join(
     f"{article}//{tag}"
     for article in ("main", "article")
@@ -59,11 +56,16 @@ def _text_with_marks() -> Any:
     """Return the function that gives a tree's visible text with marks in it: XSLT, so in C."""
     from lxml import etree
 
-    def rule(match: str, before: str = "", after: str = "", priority: int = 0) -> str:
-        return (
-            f'<xsl:template match="{match}" priority="{priority}">'
-            f"{before}<xsl:apply-templates/>{after}</xsl:template>"
-        )
+    def rule(match: str, mark: int | None = None, when: str = "", priority: int = 0) -> str:
+        content = "<xsl:apply-templates/>"
+        if mark is not None:
+            content = f"{_MARKS[mark]}{content}{_MARKS[mark + 1]}"
+        if when:  # in half the time that a condition in the pattern takes
+            content = (
+                f'<xsl:choose><xsl:when test="{when}">{content}</xsl:when>'
+                "<xsl:otherwise><xsl:apply-templates/></xsl:otherwise></xsl:choose>"
+            )
+        return f'<xsl:template match="{match}" priority="{priority}">{content}</xsl:template>'
 
     return etree.XSLT(
         etree.XML(
@@ -71,9 +73,12 @@ def _text_with_marks() -> Any:
             '<xsl:output method="text" encoding="UTF-8"/>'
             f'<xsl:template match="{_INVISIBLE}" priority="3"/>'
             f"{rule(_OF_AN_ARTICLE, priority=2)}"
-            f"{rule(_CHROME_TAGS, _MARKS[_CHROME], _MARKS[_CHROME_END], 1)}"
-            f"{rule('a[@href]', _MARKS[_LINK], _MARKS[_LINK_END])}"
-            f"{rule('h1', _MARKS[_HEADLINE], _MARKS[_HEADLINE_END])}"
+            f"{rule(_CHROME_TAGS, _CHROME, priority=1)}"
+            f"{rule('div', _CHROME, f'{_HAS_CHROME_ROLE} or {_IS_RELATED}')}"
+            f"{rule('ul', _CHROME, _HAS_CHROME_ROLE)}"
+            f"{rule('section', _CHROME, _IS_RELATED)}"
+            f"{rule('a', _LINK, '@href')}"
+            f"{rule('h1', _HEADLINE)}"
             "</xsl:stylesheet>"
         )
     )
