@@ -48,13 +48,12 @@ class KeyTable:
         rows.sort()
         self._runs.append(rows)
         with suppress(MemoryError):  # more runs take longer to search, but have the same rows
-            while len(self._runs) > 1 and len(self._runs[-2]) < self._least_length():
+            while len(self._runs) > 1 and len(self._runs[-2]) < max(
+                _SHORTEST_RUN, _RATIO * len(self._runs[-1])
+            ):
                 rows = np.concatenate(self._runs[-2:])
                 rows.sort(kind="stable")  # fast on sorted parts
                 self._runs[-2:] = [rows]
-
-    def _least_length(self) -> int:
-        return max(_SHORTEST_RUN, _RATIO * len(self._runs[-1]))
 
     def renumber(self, positions: Array, is_kept: Array) -> None:
         """Replace each position by ``positions[position]``, in the same order; drop some.

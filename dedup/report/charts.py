@@ -1,7 +1,7 @@
 """The charts of the HTML report, as rows with bars that its template draws."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import add
 from typing import Any
 
@@ -104,12 +104,6 @@ def _bars(counts: Iterable[tuple[str, float, float]]) -> list[dict[str, Any]]:
     ]
 
 
-def _step_of(distances: Collection[float], highest: float) -> float:
-    if highest > 1 and all(float(distance).is_integer() for distance in distances):
-        return float(max(1, math.ceil((highest + 1) / _BINS)))
-    return max(0.01, math.ceil(100 * highest / _BINS) / 100)
-
-
 def bin_distances(
     *counts: Mapping[float, float], upto: float = 0, threshold: float | None = None
 ) -> tuple[list[str], list[list[float]], int | None]:
@@ -125,7 +119,9 @@ def bin_distances(
     """
     highest = max([upto, *(key for count in counts for key in count)], default=0)
     edge = threshold or 0.0
-    step = _step_of({edge, highest}.union(*counts), highest)
+    step = max(0.01, math.ceil(100 * highest / _BINS) / 100)
+    if highest > 1 and all(float(key).is_integer() for key in {edge, highest}.union(*counts)):
+        step = max(1.0, math.ceil((highest + 1) / _BINS))
 
     def place(distance: float) -> int:
         """Return the number of steps from the one that ends at the threshold."""

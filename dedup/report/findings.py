@@ -132,13 +132,10 @@ def _chinese_scripts(report: Report) -> Finding | None:
     found = report.chinese_scripts
     if found is None or min(found.traditional, found.simplified) < _FEW:
         return None
-    setting = f"DEDUP_METHOD = {_chosen_method(report) | {'simplify_chinese': True}}"
-    return Finding("scripts", (found.traditional, found.simplified), setting, "near-misses")
-
-
-def _chosen_method(report: Report) -> dict[str, Any]:
     chosen = report.settings.get("DEDUP_METHOD")
-    return dict(chosen) if isinstance(chosen, Mapping) else {"name": chosen}
+    method = dict(chosen) if isinstance(chosen, Mapping) else {"name": chosen}
+    setting = f"DEDUP_METHOD = {method | {'simplify_chinese': True}}"
+    return Finding("scripts", (found.traditional, found.simplified), setting, "near-misses")
 
 
 def _url_parts(report: Report) -> Finding | None:

@@ -94,8 +94,7 @@ def as_html(
         for page in (text.lossiest if text else ())
     ]
     messages, (bars, within) = templating.messages().items(), distances(report)
-    return templating.render(
-        "report.html",
+    return templating.template().render(
         {
             "report": report,
             "crawls": crawls,

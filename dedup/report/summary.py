@@ -194,7 +194,10 @@ class Summary:
                 "spider": spider,
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(seconds, 3),
-                "settings": {name: _bound(value) for name, value in self.settings.items()},
+                "settings": {
+                    name: value if len(str(value)) <= LONGEST_LINE else shorten(str(value))
+                    for name, value in self.settings.items()
+                },
                 "ledger": None,
                 **numbers,
                 "saved_requests": self.saved_requests(),
@@ -244,8 +247,3 @@ def _content_of(verdict: Verdict, record: PageRecord | None, min_tokens: int) ->
         return Content(evidence.view, record.scope)
     sketch = record.sketch if record.tokens >= min_tokens else None
     return Content(record.digest, record.scope, sketch)
-
-
-def _bound(value: Any) -> Any:
-    text = str(value)
-    return value if len(text) <= LONGEST_LINE else shorten(text)

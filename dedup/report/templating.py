@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,11 @@ from dedup.text import printable, readable_url
 from dedup.units import Count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LONGEST_URL = 400
 _LANGUAGES = ("en", "zh")
-
-
-def render(name: str, values: Mapping[str, Any]) -> str:
-    """Return the template *name* filled with *values*, all of which are escaped."""
-    return _environment().get_template(name).render(values)
 
 
 def write_html(path: Path, content: str) -> None:
@@ -38,11 +32,6 @@ def read_template(name: str) -> str:
     return (_TEMPLATES / name).read_text("utf-8")
 
 
-def hash_of(script: str) -> str:
-    """Return what a Content Security Policy that allows *script* calls it."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
 @cache
 def messages() -> dict[str, list[str]]:
     """Return the texts of the interface by name, each in all languages."""
@@ -51,7 +40,8 @@ def messages() -> dict[str, list[str]]:
 
 
 @cache
-def _environment() -> "Environment":
+def template() -> "Template":
+    """Return the template of the report; it escapes all values."""
     # Here, since most crawls write no report.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -77,10 +67,10 @@ def _environment() -> "Environment":
         "shown": lambda value: cut_url(str(value)),
         "is_address": is_address,
         "read": read_template,
-        "sha256": hash_of,
+        "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         "messages": lambda name: messages()[name],
     }
-    return environment
+    return environment.get_template("report.html")
 
 
 def _translate(name: str, *values: Any) -> Markup:

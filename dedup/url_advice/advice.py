@@ -166,15 +166,16 @@ def _advice(
     if agreed < compared and sure <= _LEAST_CONFIDENCE:
         return None
     numbers = pages, compared, agreed, round(sure, 4)
-    return Advice(part.kind, part.name, other, part.host_alone, *numbers, *crawl.examples(pairs))
+    host = part.host or part.name.partition("://")[2]
+    return Advice(part.kind, part.name, other, host, *numbers, *crawl.examples(pairs))
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
-    counts = Counter(url.number_of_parts for url in urls)
+    sizes = {url: len(url.query) + url.path.count("/") for url in urls}
     most = total = 0
-    for number, count in sorted(counts.items()):
-        total += number * count
-        if number > _MOST_PARTS or total > _MOST_PARTS_OF_ALL:
+    for size, count in sorted(Counter(sizes.values()).items()):
+        total += size * count
+        if size > _MOST_PARTS or total > _MOST_PARTS_OF_ALL:
             break
-        most = number
-    return [url for url in urls if url.number_of_parts <= most]
+        most = size
+    return [url for url, size in sizes.items() if size <= most]

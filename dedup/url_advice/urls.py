@@ -30,11 +30,6 @@ class Url(NamedTuple):
         query = tuple(sorted(parts.query.split("&"))) if parts.query else ()
         return cls(parts.scheme, parts.netloc.lower(), parts.path or "/", query)
 
-    @property
-    def number_of_parts(self) -> int:
-        """The approximate number of parts: parameters and segments."""
-        return len(self.query) + self.path.count("/")
-
 
 class Part(NamedTuple):
     """A part of URLs: kind and name as in `Advice`, and the host ("" if the part is a host)."""
@@ -47,10 +42,6 @@ class Part(NamedTuple):
     def names(self) -> list[str]:
         """The names of the parameters if there are several, else the one name."""
         return self.name.split(",") if self.kind == "parameters" else [self.name]
-
-    @property
-    def host_alone(self) -> str:
-        return self.host or self.name.partition("://")[2]
 
 
 def parts_of(url: Url) -> Iterator[Part]:
