@@ -1,10 +1,9 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from struct import Struct, unpack
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,16 +37,11 @@ class Sequences(NamedTuple):
         """How many are in the sample."""
         return len(self.sample) // 8
 
-    @property
-    def hashes(self) -> list[int]:
-        """Those of the sample."""
-        return list(unpack(f"<{self.sampled}Q", self.sample))
-
     def thinned(self, halvings: int) -> "Sequences":
         """Return them with the sample that so many *halvings* leave, if they are more."""
         if halvings <= self.halvings:
             return self
-        below = bisect_left(self.hashes, _ALL >> halvings)
+        below = int(_hashes(self.sample).searchsorted(np.uint64(_ALL >> halvings)))
         return Sequences(self.different, halvings, self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:

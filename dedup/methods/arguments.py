@@ -41,13 +41,6 @@ def fixed(value: Any) -> Any:
     return field(default=value, init=False)
 
 
-def check_fields(method: Any) -> None:
-    """Raise ValueError, naming the argument, if a field of *method* has a value out of range."""
-    for argument in getattr(method, "__dataclass_fields__", {}).values():
-        if check := argument.metadata.get("check"):
-            check(method, argument.name, getattr(method, argument.name))
-
-
 def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
     """Raise TypeError, naming the choices, unless the constructor of *kind* takes *arguments*."""
     signature = inspect.signature(kind)

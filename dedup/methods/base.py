@@ -13,7 +13,6 @@ import numpy as np
 
 from dedup.arrays import Array, Packed, lengths_of
 from dedup.lexicon import load_lexicon
-from dedup.methods.arguments import check_fields
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.text import Document, to_utf8
 from dedup.words import Documents, normalise_together
@@ -23,12 +22,6 @@ _DIGITS = b"0123456789"
 _OTHER_DIGITS = re.compile(r"[^\D0-9]")  # as those of Arabic and Hindi
 # Python refuses a class that lacks such a form. mypy does not know that it may have the other one.
 _required: Callable[[_Form], Any] = abstractmethod
-
-
-def _count_digits(text: str) -> int:
-    data = to_utf8(text)
-    count = len(data) - len(data.translate(None, _DIGITS))
-    return count if text.isascii() else count + len(_OTHER_DIGITS.findall(text))
 
 
 def _sketches_by(sketch: _Form) -> _Form:
@@ -124,7 +117,9 @@ class Method(ABC):
                 setattr(cls, one, one_by_many(latest[many]))
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        for argument in getattr(self, "__dataclass_fields__", {}).values():
+            if check := argument.metadata.get("check"):
+                check(self, argument.name, getattr(self, argument.name))
 
     def simplifying_chinese(self) -> Self:
         """Return a copy of this method that `simplifies_chinese`.
@@ -245,7 +240,9 @@ class Method(ABC):
         text = document.text
         if sketch is None or text.count("\ufffd") > len(text) / 100:
             return None
-        digits = _count_digits(text)
+        data = to_utf8(text)
+        digits = len(data) - len(data.translate(None, _DIGITS))
+        digits += 0 if text.isascii() else len(_OTHER_DIGITS.findall(text))
         # At most every second character is a blank, and to count them takes longest.
         is_table = 6 * digits > len(text) and 3 * digits > len(text) - text.count(" ")
         return None if is_table else self.to_bytes(sketch)

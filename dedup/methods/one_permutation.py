@@ -90,7 +90,7 @@ def _ask_together(least: Array, filled: Array, asking: Array) -> int:
     digits[-1] = ~pending
     found = np.empty_like(bits)
     probes = 0
-    for donors in _first_probes(bins):
+    for donors in _donors(bins)[:-1]:
         bits.take(donors, axis=0, out=found, mode="clip")  # other modes copy the result
         found &= pending
         pending ^= found
@@ -155,12 +155,6 @@ def _ask_one_by_one(least: Array, filled: Array, probe: int) -> None:
 
 
 @cache
-def _first_probes(bins: int) -> Array:
-    """Return the donors of the probes that are made together, shape (probes, bins), intp."""
-    return np.ascontiguousarray(_probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T.astype(np.intp))
-
-
-@cache
 def _probes_that_ask(bins: int) -> Array:
     """Return when each donor is first asked by each bin, shape (donors, bins), uint32.
 
@@ -179,8 +173,9 @@ def _probes_that_ask(bins: int) -> Array:
 
 @cache
 def _donors(bins: int) -> Array:
-    """Return the same, and last those of bins that ask themselves."""
-    return np.vstack([_first_probes(bins), np.arange(bins)])
+    """Return the donors of the probes that are made together, and last the bins themselves."""
+    probes = _probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T
+    return np.vstack([probes, np.arange(bins)]).astype(np.intp)
 
 
 @cache

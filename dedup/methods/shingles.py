@@ -40,7 +40,8 @@ class ShingleMethod(Method):
         """
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
+        tokens = document.tokens
+        return {" ".join(run): 1.0 for run in runs(tokens, self.width)} if tokens else {}
 
 
 def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) -> Array:
@@ -90,15 +91,6 @@ def _mix_runs(hashes: Array, width: int) -> Array:
         shingles ^= hashes[offset : offset + count]
         shingles = mix(shingles)
     return shingles
-
-
-def shingles(tokens: Sequence[str], width: int) -> list[str]:
-    """Return the shingles that `shingle_hashes` hashes, as text.
-
-    >>> shingles("a rose is a rose".split(), 3)
-    ['a rose is', 'rose is a', 'is a rose']
-    """
-    return [" ".join(run) for run in runs(tokens, width)] if tokens else []
 
 
 def runs(sequence: Sequence[str], width: int) -> Iterable[Any]:

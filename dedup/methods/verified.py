@@ -84,7 +84,13 @@ class Verified(ShingleMethod, BytesMethod):
         checked["least_numbers"][text, rank[are_least]] = numbers[are_least]
         checked["signature"] = one_bit_signatures(hashes, counts, _SIGNATURE_BITS)
         octets = checked.view(np.uint8).reshape(len(checked), -1)
-        return list(Packed.of_rows(np.hstack([_keys(hashes, counts), octets])))
+        # Mixed once more, so that the bins are independent of those of the signature.
+        minimums = bin_minimums(mix(hashes), counts, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
+        keys = seeds(_BANDS)
+        for row in range(_ROWS):
+            keys = mix(keys ^ minimums[:, :, row])
+        of_keys = keys.astype("<u8").view(np.uint8).reshape(-1, _BANDS, 8)[:, :, :_KEY_BYTES]
+        return list(Packed.of_rows(np.hstack([of_keys.reshape(len(octets), -1), octets])))
 
     def payload(self, sketch: bytes) -> bytes:
         return sketch[-_CHECKED.itemsize :]
@@ -115,24 +121,18 @@ class Verified(ShingleMethod, BytesMethod):
         return keys[is_first], is_first.sum(axis=1), Packed.of_rows(octets[:, end:])
 
 
-def _keys(hashes: Array, sizes: Array) -> Array:
-    """Return the bytes of the block keys of each set, shape (sets, bytes), uint8."""
-    # Mixed once more, so that the bins are independent of those of the signature.
-    minimums = bin_minimums(mix(hashes), sizes, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
-    keys = seeds(_BANDS)
-    for row in range(_ROWS):
-        keys = mix(keys ^ minimums[:, :, row])
-    octets = keys.astype("<u8").view(np.uint8).reshape(-1, _BANDS, 8)
-    return octets[:, :, :_KEY_BYTES].reshape(len(octets), -1)
-
-
 def number_hashes(words: Words, hashing: Hashing = PLAIN) -> tuple[Array, Array]:
     """Return the unique 16-bit hashes of the tokens with a digit: text by text, and sorted.
 
     Also returned is how many each text has, shape (texts,), int64. Each repetition of a number has
     another hash, as in a multiset.
     """
-    places = _with_digits(words)
+    octets = np.frombuffer(words.data, np.uint8)
+    places = words.at(np.flatnonzero(octets - np.uint8(ord("0")) < 10))
+    if not words.data.isascii() and _OTHER_DIGIT.search(words.data.decode()):
+        others = words.at(np.flatnonzero(octets >= 128))
+        has_digit = [bool(_OTHER_DIGIT.search(token.decode())) for token in words.tokens(others)]
+        places = np.union1d(places, others[has_digit])
     texts = np.searchsorted(np.cumsum(words.counts), places, "right")
     tokens = words.tokens(places)
     different = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
@@ -151,17 +151,6 @@ def number_hashes(words: Words, hashing: Hashing = PLAIN) -> tuple[Array, Array]
     least = np.minimum(hashes >> np.uint64(48), np.uint64(_NO_NUMBER - 1))
     texts, values = unique_pairs(texts, least[which])
     return values, np.bincount(texts, minlength=len(words.counts))
-
-
-def _with_digits(words: Words) -> Array:
-    """Return which tokens have a digit, of any script, in order."""
-    octets = np.frombuffer(words.data, np.uint8)
-    found = words.at(np.flatnonzero(octets - np.uint8(ord("0")) < 10))
-    if not words.data.isascii() and _OTHER_DIGIT.search(words.data.decode()):
-        others = words.at(np.flatnonzero(octets >= 128))
-        has_digit = [bool(_OTHER_DIGIT.search(token.decode())) for token in words.tokens(others)]
-        found = np.union1d(found, others[has_digit])
-    return found
 
 
 def _count_replaced_numbers(pages: Any, others: Any) -> Any:
