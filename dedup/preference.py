@@ -106,7 +106,10 @@ def clean_url(copy: Copy) -> int:
     names = [part.partition("=")[0].lower() for part in (*of_path, *of_query)]
     # A hostile URL has any number of them, each a new one.
     looked_at = set(names[:_MOST_PARAMETERS]) - {""}
-    markers = sum(_is_of_session(name) or _is_of_tracking(name) for name in looked_at)
+    markers = sum(
+        name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS) or _is_of_tracking(name)
+        for name in looked_at
+    )
     markers += bool(_PRINT.search(parts.path)) + bool(_PRINT_PARAMETER.search(parts.query))
     return _MOST_PARAMETERS * min(markers, 15) + min(len(names), _MOST_PARAMETERS - 1)
 
@@ -189,10 +192,6 @@ def canonical_form(url: str) -> str:
         return str(canonicalize_url(url[:LONGEST_URL])) + url[LONGEST_URL:]
     except ValueError:  # such as an unclosed bracket in the host
         return url
-
-
-def _is_of_session(name: str) -> bool:
-    return name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS)
 
 
 @lru_cache(4096)

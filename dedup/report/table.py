@@ -77,19 +77,14 @@ def _problem_rows(report: Report) -> Rows:
 
 def _duplicate_rows(report: Report) -> Rows:
     if (text := report.dropped_text) and text.pages:
-        yield f"text {'marked' if text.is_stored else 'dropped'}", _lost_text(report)
+        lost, about = round(text.share * text.sequences), "about " if text.error else ""
+        value = f"{about}{lost:,} of {text.sequences:,} word sequences are nowhere else"
+        yield f"text {'marked' if text.is_stored else 'dropped'}", value
     for group in report.largest_groups[:_GROUPS]:
         shown = printable(readable_url(group.original), _WIDTH - _LABEL)
         yield f"group of {group.duplicates + 1:,}", shown
     if report.groups > _GROUPS:
         yield "groups in all", f"{report.groups:,}"
-
-
-def _lost_text(report: Report) -> str:
-    text = report.dropped_text
-    lost = round(text.share * text.sequences)
-    about = "about " if text.error else ""
-    return f"{about}{lost:,} of {text.sequences:,} word sequences are nowhere else"
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

@@ -238,19 +238,18 @@ class LedgerReader:
         for (url,) in self._rows("SELECT url FROM pages UNION SELECT url FROM matches"):
             yield url
 
-    def texts(self) -> Iterator[tuple[str, str | None, str]]:
+    def texts(self, where: str = "", *arguments: Any) -> Iterator[tuple[str, str | None, str]]:
         """Yield the URLs, titles and main texts of the pages whose texts were kept."""
-        for url, title, text in self._rows("SELECT url, title, text FROM texts"):
+        for url, title, text in self._rows(
+            f"SELECT url, title, text FROM texts {where}", *arguments
+        ):
             with self._ledger.errors():
                 yield url, title, text_of(text)
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and main text of a page, ``None`` if its text was not kept."""
-        for title, text in self._rows(
-            "SELECT title, text FROM texts WHERE url = ?", shorten_url(url)
-        ):
-            with self._ledger.errors():
-                return title, text_of(text)
+        for _, title, text in self.texts("WHERE url = ?", shorten_url(url)):
+            return title, text
         return None
 
     def largest_groups(self, count: int) -> list[tuple[str, int]]:

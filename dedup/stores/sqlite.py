@@ -146,13 +146,9 @@ class SqliteStore(Store):
         del self._claimed[number]  # nobody else knows of it
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        found, others = {}, []
-        for number in numbers:
-            if record := self._claimed.get(number):
-                found[number] = record
-            else:
-                others.append(number)
-        return tables.pages(self._reader, others) | found if others else found
+        wanted = set(numbers)
+        claimed = {number: self._claimed[number] for number in wanted & self._claimed.keys()}
+        return claimed | tables.pages(self._reader, wanted - claimed.keys())
 
     async def earlier(self, key: str) -> list[Stored]:
         if not self._has_earlier:

@@ -17,10 +17,6 @@ _PAIRS_AT_ONCE = 1 << 16
 _MOST_CONTENTS = 16
 
 
-class _Unknown:
-    """A content that nobody knows: it is unlike any other."""
-
-
 class Pages:
     """The URLs of a crawl in alphabetical order, each as written, and their contents.
 
@@ -38,7 +34,7 @@ class Pages:
                 continue
             # A URL that is written in two ways may have two contents.
             if content is None or self.contents.get(url, content) != content:
-                content = _Unknown()
+                content = object()  # unlike any other
             self.urls.setdefault(url, text)
             self.contents[url] = content
 
@@ -59,7 +55,7 @@ class Pages:
 
     def compare(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> None:
         """Find out which of *pairs* of contents are near each other."""
-        known = ((a, b) for a, b in pairs if a != b and _Unknown not in (type(a), type(b)))
+        known = ((a, b) for a, b in pairs if a != b and object not in (type(a), type(b)))
         while batch := dict.fromkeys(islice(known, _PAIRS_AT_ONCE)):
             for a, b in self._near(batch.keys()):
                 self._neighbours[a].add(b)
@@ -68,10 +64,7 @@ class Pages:
     def are_same(self, one: Url, other: Url) -> bool:
         """Return whether two URLs have the same content, as far as they were compared."""
         a, b = self.contents[one], self.contents[other]
-        return a == b or b in self.neighbours(a)
-
-    def neighbours(self, content: Hashable) -> Collection[Hashable]:
-        return self._neighbours.get(content, ())
+        return a == b or b in self._neighbours.get(a, ())
 
     def _count_agreeing(self, contents: Sequence[Hashable]) -> int:
         """Return how many pages of a class agree with the one that a crawl would fetch.
@@ -79,12 +72,10 @@ class Pages:
         The result is averaged over the choice of the fetched page and rounded down, so it is all of
         the others only if every two contents are the same.
         """
-        counts = Counter(contents)
-        pairs = sum(
-            count
-            * (count - 1 + sum(counts[other] for other in counts.keys() & self.neighbours(content)))
-            for content, count in counts.items()
-        )
+        counts, pairs = Counter(contents), 0
+        for content, count in counts.items():
+            near = counts.keys() & self._neighbours.get(content, set())
+            pairs += count * (count - 1 + sum(counts[other] for other in near))
         return pairs // len(contents)
 
     def examples(self, pairs: Iterable[tuple[Url, Url]]) -> Iterator[tuple[tuple[str, str], ...]]:
