@@ -1,9 +1,12 @@
 """The exact index over fingerprints: sorted tables, and a short tail that is compared in full."""
 
+from array import array
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from math import isqrt
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -25,10 +28,10 @@ _COMPARED_AT_ONCE = 1 << 17
 class HammingIndex(Index):
     """Finds fingerprints within a Hamming distance. Exact: misses no match and invents none.
 
-    There is one sorted table for each block of bits (`best_blocks`). New fingerprints are in a
-    short unsorted tail, until the tables take them in. Whenever the number of fingerprints has
-    doubled, the blocks are chosen again by a sample: the runs of real text are long, and ask for
-    wider blocks. While a scan is cheaper, there are no tables.
+    There is one sorted table for each block of bits (`best_blocks`), which has each fingerprint
+    once. New ones are in a short unsorted tail, until the tables take them in. Whenever the number
+    of fingerprints has doubled, the blocks are chosen again by a sample: the runs of real text are
+    long, and ask for wider blocks. While a scan is cheaper, there are no tables.
 
     For use by one thread at a time.
 
@@ -50,11 +53,14 @@ class HammingIndex(Index):
         self._blocks: list[Block] = []
         self._chosen_for = 0
         self._is_asked_in_batches = False
-        # By place, with room for more: fingerprints, and the page of each.
+        # By place, with room for more: fingerprints, and the oldest page of each.
         self._rows, self._pages = self._prints.array([]), np.empty(0, np.uint32)
-        # Those before `_sorted` are in the tables. Without tables, all are compared.
+        # Those before `_sorted` are in the tables, each fingerprint once. Without tables, all are
+        # compared.
         self._used = self._sorted = self._count = 0
         self._tables: list[SortedTable] = []
+        # The further pages of fingerprints in the tables, sorted.
+        self._further: dict[int, array[int]] = {}
 
     def add_many(self, sketches: Any, pages: Any = None) -> Array:
         """Store many fingerprints; return their page numbers, shape (n,), uint32.
@@ -126,10 +132,21 @@ class HammingIndex(Index):
 
     def _in_order(self, places: Array, distances: Array) -> Iterator[Match]:
         """Yield the matches at these places, the nearest first, ties by page number."""
-        pages = self._pages[places]
+        which, pages = self._with_further(places)
+        distances = distances[which]
         # There may be thousands, of which one of the first counts.
         for number in np.lexsort((pages, distances)):
             yield Match(int(pages[number]), int(distances[number]))
+
+    def _with_further(self, places: Array) -> tuple[Array, Array]:
+        """Return numbers of *places* and all pages there."""
+        which, pages = [np.arange(len(places))], [self._pages[places]]
+        if self._further:
+            for number, fingerprint in enumerate(self._prints.integers(self._rows[places])):
+                if places[number] < self._sorted and fingerprint in self._further:
+                    pages.append(np.frombuffer(self._further[fingerprint], np.uint32))
+                    which.append(np.full(len(pages[-1]), number))
+        return np.concatenate(which), np.concatenate(pages)
 
     def _near(self, fingerprint: int) -> tuple[Array, Array]:
         """Return places and distances of all fingerprints within the threshold."""
@@ -166,7 +183,8 @@ class HammingIndex(Index):
         self._is_asked_in_batches = len(rows) > 1
         for start in range(0, len(rows), _BATCH):
             owners, places, distances = self._near_of_many(rows[start : start + _BATCH])
-            yield start + owners, self._pages[places], distances
+            which, pages = self._with_further(places)
+            yield start + owners[which], pages, distances[which]
 
     def _near_of_many(self, rows: Array) -> tuple[Array, Array, Array]:
         """Return numbers of *rows*, places and distances of all matches, each pair once."""
@@ -214,18 +232,63 @@ class HammingIndex(Index):
     def _merge(self) -> None:
         """Take the tail into the tables, or everything into new ones.
 
-        If that fails, there are no tables, and all that is stored is compared.
+        If that fails, there are no tables, and nothing else has changed.
         """
-        is_stored = self._pages[: self._used] != _NO_PAGE
+        gone = np.count_nonzero(self._pages[: self._used] == _NO_PAGE)
         tables, self._tables = self._tables, []
         are_others = self._choose_blocks() or len(tables) != len(self._blocks)
-        if are_others or 4 * np.count_nonzero(~is_stored) > self._used:
+        if is_rebuilt := are_others or 4 * gone > self._used:
             tables = [SortedTable(self.bits, block) for block in self._blocks]
-            rows, pages = self._rows[: self._used][is_stored], self._pages[: self._used][is_stored]
-            self._rows, self._pages, self._used, self._sorted = rows, pages, len(pages), 0
+            rows, pages = self._everything()
+        else:
+            is_stored = self._pages[self._sorted : self._used] != _NO_PAGE
+            rows = self._rows[self._sorted : self._used][is_stored]
+            pages = self._pages[self._sorted : self._used][is_stored]
+        repeats: list[tuple[int, int, int | None]] = []
+        if tables:
+            rows, pages, repeats = self._without_repeats(tables[0], rows, pages)
+        first = 0 if is_rebuilt else self._sorted
         for table in tables:
-            table.insert(self._rows[self._sorted : self._used], self._sorted)
-        self._sorted, self._tables = self._used, tables
+            table.insert(rows, first)
+        end = first + len(rows)
+        if is_rebuilt:
+            self._rows, self._pages, self._further = rows, pages, {}
+        else:
+            self._rows[first:end], self._pages[first:end] = rows, pages
+        self._used = self._sorted = end
+        self._tables = tables
+        for fingerprint, page, place in repeats:
+            if place is not None:
+                oldest, page = sorted((page, int(self._pages[place])))
+                self._pages[place] = oldest
+            if page != _NO_PAGE:
+                insort(self._further.setdefault(fingerprint, array("I")), page)
+
+    def _without_repeats(
+        self, table: SortedTable, rows: Array, pages: Array
+    ) -> tuple[Array, Array, list[tuple[int, int, int | None]]]:
+        """Return those of *rows* that are new to *table*, each once with its oldest page.
+
+        Of the others, the fingerprint is returned, the page, and its place if that is in the table.
+        """
+        by_page = pages.argsort(kind="stable")
+        rows, pages = rows[by_page], pages[by_page]
+        _, firsts = np.unique(rows, axis=0, return_index=True)
+        which, places = self._equal(table, rows)
+        is_new = np.zeros(len(rows), np.bool_)
+        is_new[firsts] = True
+        is_new[which] = False
+        stored_at = dict(zip(which.tolist(), places.tolist(), strict=True))
+        others = np.flatnonzero(~is_new)
+        numbers = zip(self._prints.integers(rows[others]), others.tolist(), strict=True)
+        repeats = [(print_, int(pages[n]), stored_at.get(n)) for print_, n in numbers]
+        return rows[is_new], pages[is_new], repeats
+
+    def _equal(self, table: SortedTable, rows: Array) -> tuple[Array, Array]:
+        """Return numbers of *rows* and the places of their fingerprints in *table*."""
+        which, places = table.equal(table.keys_of(rows))
+        is_equal = self._prints.distances(rows[which], self._rows[places]) == 0
+        return which[is_equal], places[is_equal]
 
     def _choose_blocks(self) -> bool:
         """Choose the blocks again if there are twice as many; return whether others are better."""
@@ -240,23 +303,53 @@ class HammingIndex(Index):
         return self._blocks != before
 
     def discard(self, sketch: int, page: int) -> bool:
-        places, distances = self._near(self._prints.to_integer(sketch))
-        places = places[(distances == 0) & (self._pages[places] == page)]
-        self._pages[places] = _NO_PAGE
-        self._count -= len(places)
-        return bool(len(places))
+        self._merge_if_long()
+        fingerprint = self._prints.to_integer(sketch)
+        for place in self._places_of(fingerprint).tolist():
+            further = self._further.get(fingerprint) if place < self._sorted else None
+            if self._pages[place] == page:
+                self._pages[place] = further.pop(0) if further else _NO_PAGE
+            elif further and page in further:
+                further.remove(page)
+            else:
+                continue
+            if further is not None and not further:
+                del self._further[fingerprint]
+            self._count -= 1
+            return True
+        return False
+
+    def _places_of(self, fingerprint: int) -> Array:
+        """Return all places of a fingerprint, in the tables and then in the tail."""
+        row = self._prints.row(fingerprint)
+        first = self._first_scanned
+        of_tail, _ = self._scan(first, row, 0)
+        if not self._tables:
+            return of_tail
+        _, places = self._equal(self._tables[0], self._prints.array([fingerprint]))
+        return np.append(places, of_tail)
 
     @property
     def _first_scanned(self) -> int:
         return self._sorted if self._tables else 0
+
+    def _everything(self) -> tuple[Array, Array]:
+        """Return all fingerprints and their pages, in no particular order."""
+        is_stored = self._pages[: self._used] != _NO_PAGE
+        rows, pages = self._rows[: self._used][is_stored], self._pages[: self._used][is_stored]
+        counts = [len(further) for further in self._further.values()]
+        repeated = np.repeat(self._prints.array(self._further), counts, axis=0)
+        further = np.array([page for own in self._further.values() for page in own], np.uint32)
+        return np.concatenate([rows, repeated]), np.concatenate([pages, further])
 
     def __len__(self) -> int:
         return self._count
 
     @property
     def nbytes(self) -> int:
+        further = sum(map(getsizeof, self._further.values()))
         tables = sum(table.nbytes for table in self._tables)
-        return self._rows.nbytes + self._pages.nbytes + tables
+        return self._rows.nbytes + self._pages.nbytes + tables + further
 
 
 def _resized(values: Array, size: int) -> Array:

@@ -93,6 +93,12 @@ class SortedTable:
         near = np.bitwise_count(self.keys[at] ^ np.uint64(key)) <= max_distance
         return self.places[at][near]  # type: ignore[no-any-return]
 
+    def equal(self, keys: Array) -> tuple[Array, Array]:
+        """Return numbers of *keys* and places with an equal key."""
+        starts = self.keys.searchsorted(keys)
+        sizes = self.keys.searchsorted(keys, "right") - starts
+        return np.repeat(np.arange(len(keys)), sizes), self.places[run_positions(starts, sizes)]
+
     def query_cost(self, sample: Array, size: int, *, in_batches: bool = False) -> float:
         """Estimate the microseconds of a query among *size* fingerprints by a *sample* of them."""
         self.insert(sample, 0)

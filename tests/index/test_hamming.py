@@ -82,13 +82,14 @@ def test_no_planted_difference_of_three_bits_is_missed(choice):
 
 
 @pytest.mark.parametrize("bits", [64, 128])
-def test_a_fingerprint_may_be_that_of_many_pages(bits, with_tables):
+def test_a_fingerprint_of_many_pages_is_in_the_tables_once(bits, with_tables):
     index = HammingIndex(bits, 3)
     index.add_many(random_fingerprints(50, bits))
     for _ in range(200):
         index.add(7)
     assert (len(index), index.query(5)) == (250, Match(50, 1))
     assert index.query_all(5) == [Match(page, 1) for page in range(50, 250)]
+    assert {len(table.keys) for table in index._tables} == {51}
     for page in (50, 52, 249):
         assert index.discard(7, page)
     assert (len(index), index.query(5)) == (247, Match(51, 1))
