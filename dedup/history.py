@@ -119,7 +119,7 @@ class LedgerHistory:
             look = view.look(page.record._replace(item=item), others)
             if look.objection:
                 other, fields = ledger.difference_of(url) or (look.page, None)
-                its_url = ledger.url(other)
+                its_url = ledger.key(other)
                 words = (
                     f"It is kept although its main text matches that of <{its_url}>, page {other}: "
                     f"{look.objection}"

@@ -16,6 +16,7 @@ from dedup.text import to_utf8
 
 if TYPE_CHECKING:
     from dedup.stores.base import Store
+    from dedup.stores.reader import LedgerReader
     from dedup.view.view import View
 
 _PAGES = 2000
@@ -60,7 +61,9 @@ class KeptPages:
         if store.is_shared:
             await store.pages({match.page for _, match in self._nearest(view) if match})
 
-    def near_misses(self, view: "View", store: "Store", threshold: object) -> dict[str, Any]:
+    def near_misses(
+        self, view: "View", store: "Store | LedgerReader", threshold: object
+    ) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
 
         None is farther than twice the *threshold*, if that is known. Of the distances, the sample

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from heapq import merge
 from typing import Any
 
-from dedup.follower import Follower
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
@@ -12,11 +11,11 @@ from dedup.report.events import PageEvents
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
-from dedup.stores import finished
 from dedup.stores.base import Crawl
 from dedup.stores.ledger_file import LedgerError
-from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage, StoreOfReader
+from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
 from dedup.units import iso_time
+from dedup.view.view import View
 
 
 def report_of_ledger(ledger: LedgerReader, run: int | None = None) -> tuple[Report, PageEvents]:
@@ -63,13 +62,12 @@ def _report_of_pages(
         else:
             continue
         ended = max(ended, _time_of(met))
-    view = store = None
+    view = None
     if method:
-        store = StoreOfReader(ledger)
-        follower = Follower(method, ledger.rule, store)
-        finished(follower.load())
-        view = follower.view
-    report = summary.finish(view, store, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
+        view = View(method, ledger.rule)
+        for batch in ledger.stored():
+            view.load(batch)
+    report = summary.finish(view, ledger, spider=", ".join(dict.fromkeys(c.spider for c in chosen)))
     known = Report.of({
         "started": iso_time(started),
         "seconds": round(ended - started, 3),

@@ -21,6 +21,7 @@ from dedup.stores.base import Store, StoreState
 from dedup.url_advice.contents import Content, Contents
 
 if TYPE_CHECKING:
+    from dedup.stores.reader import LedgerReader
     from dedup.view.view import View
 
 logger = get_logger(__name__)
@@ -161,7 +162,7 @@ class Summary:
     def finish(
         self,
         view: "View | None" = None,
-        store: Store | None = None,
+        store: "Store | LedgerReader | None" = None,
         state: StoreState | None = None,
         *,
         spider: str = "",
@@ -211,7 +212,9 @@ class Summary:
             }
         )
 
-    def _gathered(self, view: "View | None", store: Store | None) -> dict[str, Any]:
+    def _gathered(
+        self, view: "View | None", store: "Store | LedgerReader | None"
+    ) -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
             "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,

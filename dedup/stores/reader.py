@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -18,7 +18,6 @@ from dedup.rule import SHORT, Rule
 from dedup.stores.base import DIFFERENCE, Crawl, DuplicateNote
 from dedup.stores.identity import OTHERS
 from dedup.stores.ledger_file import LedgerError, LedgerFile
-from dedup.stores.memory import MemoryStore
 from dedup.stores.tables import pages_that_count, stored_pages, text_of
 
 _IS_DUPLICATE = "kind LIKE '%-duplicate'"
@@ -182,7 +181,12 @@ class LedgerReader:
         with self._ledger.errors():
             yield from pages_that_count(self._file)
 
-    def url(self, number: int) -> str:
+    @property
+    def nbytes(self) -> int:
+        """The memory that the pages take: they are read when they are asked for."""
+        return 0
+
+    def key(self, number: int) -> str:
         """Return the URL of a page; raises KeyError if there is none of that number."""
         for (url,) in self._rows("SELECT url FROM pages WHERE id = ?", number):
             return str(url)
@@ -275,18 +279,3 @@ class LedgerReader:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-class StoreOfReader(MemoryStore):
-    """The pages of a ledger, for a detector that is asked, and keeps nothing."""
-
-    def __init__(self, reader: LedgerReader) -> None:
-        super().__init__()
-        self._reader = reader
-
-    async def stored(self) -> AsyncGenerator[StoredBatch, None]:
-        for piece in self._reader.stored():
-            yield piece
-
-    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return {number: PageRecord(self._reader.url(number)) for number in numbers}

@@ -39,7 +39,7 @@ def test_everything_can_be_read(path):
         expected = ("http://a/0", "http://b/\x1b[31m", "near-duplicate", 2.0, 1)
         assert match == StoredMatch(*expected, match.found, 1, None)
         assert [page.is_change for page in ledger.pages(ended=True)] == [0, 0, 1]
-        assert (ledger.url(2), len(next(ledger.stored()).pages)) == ("http://a/1", 2)
+        assert (ledger.key(2), len(next(ledger.stored()).pages)) == ("http://a/1", 2)
         assert ledger.largest_groups(5) == [("http://a/0", 1)]
         first, second = ledger.crawls()
         assert (first.reason, first.report, first.job) == ("finished", REPORT, None)
