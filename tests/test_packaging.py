@@ -178,7 +178,7 @@ def test_a_users_project_may_have_the_name_of_ours(commands: Path, tmp_path: Pat
     assert f"{url}/copy" in (project / "again.html").read_text()
 
 
-NEED_AN_EXTRA = {"redis_log", "postgres_log", "postgres_client"}
+NEED_AN_EXTRA = {"redis_log", "postgres_log"}
 
 
 def test_every_module_is_imported_with_what_is_installed(commands: Path, tmp_path: Path):

@@ -94,7 +94,7 @@ async def test_a_database_that_is_not_utf8_is_refused(server, logs):
 
 
 async def test_an_old_server_is_refused(server, database, logs, monkeypatch):
-    monkeypatch.setattr("dedup.stores.postgres_client._OLDEST_SERVER", 990000)
+    monkeypatch.setattr("dedup.stores.postgres_log._OLDEST_SERVER", 990000)
     await refused(logs(server.url(database)).open(), r"PostgreSQL \d+, scrapy-dedup needs 99")
 
 
