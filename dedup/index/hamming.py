@@ -303,9 +303,9 @@ class HammingIndex(Index):
         return self._blocks != before
 
     def discard(self, sketch: int, page: int) -> bool:
-        self._merge_if_long()
         fingerprint = self._prints.to_integer(sketch)
-        for place in self._places_of(fingerprint).tolist():
+        places, distances = self._near(fingerprint)
+        for place in places[distances == 0].tolist():
             further = self._further.get(fingerprint) if place < self._sorted else None
             if self._pages[place] == page:
                 self._pages[place] = further.pop(0) if further else _NO_PAGE
@@ -318,16 +318,6 @@ class HammingIndex(Index):
             self._count -= 1
             return True
         return False
-
-    def _places_of(self, fingerprint: int) -> Array:
-        """Return all places of a fingerprint, in the tables and then in the tail."""
-        row = self._prints.row(fingerprint)
-        first = self._first_scanned
-        of_tail, _ = self._scan(first, row, 0)
-        if not self._tables:
-            return of_tail
-        _, places = self._equal(self._tables[0], self._prints.array([fingerprint]))
-        return np.append(places, of_tail)
 
     @property
     def _first_scanned(self) -> int:
