@@ -44,19 +44,18 @@ def explain(
     hashes, with the weight in either page, 0 where it is not: the heaviest first, ties in the order
     of the alphabet. "judgements" are of all methods, with their default arguments but for *method*.
     """
-    sides = {"a": one, "b": other}
-    records = {name: side.record(method) for name, side in sides.items()}
+    a, b = records = one.record(method), other.record(method)
     others = [kind for name, kind in METHODS.items() if name != method.name]
     methods = [method, *(kind().with_hashing(method.hashing) for kind in others)]
     judgements = [compare(one, other, each, rule, names) for each in methods]
+    sketches = [record.sketch for record in records if record.sketch is not None]
     fingerprints = None
-    sketches = [record.sketch for record in records.values()]
-    if isinstance(method, FingerprintMethod) and None not in sketches:
-        found = (hex(method.from_bytes(sketch)) for sketch in sketches if sketch)
-        fingerprints = dict(zip(sides, found, strict=True))
+    if isinstance(method, FingerprintMethod) and len(sketches) == len(records):
+        fingerprints = dict(zip("ab", map(hex, map(method.from_bytes, sketches)), strict=True))
     return {
-        **{name: _figures(side, records[name]) for name, side in sides.items()},
-        "equal": records["a"].digest == records["b"].digest is not None,
+        "a": _figures(one, a),
+        "b": _figures(other, b),
+        "equal": a.digest == b.digest is not None,
         "min_tokens": rule.min_tokens,
         "judgement": judgements[0],
         "features": sorted(
@@ -137,13 +136,13 @@ def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> list[Side]:
                 "exact duplicates); without --ledger, the page itself is fetched"
             )
         title, text = stored
-        evidence: Evidence | None = None
-        items: tuple[bytes, ...] = (b"",)
+        side = Side(url, Extraction(text, title))
         for page in ledger.versions(url):
             if page.ended is None:
-                evidence = page.record.witness.evidence
-                items = tuple(unpack_items(page.items)) or (b"",)
-        sides.append(Side(url, Extraction(text, title, evidence=evidence), items=items))
+                extraction = Extraction(text, title, evidence=page.record.witness.evidence)
+                items = tuple(unpack_items(page.items)) or side.items
+                side = side._replace(extraction=extraction, items=items)
+        sides.append(side)
     return sides
 
 

@@ -5,14 +5,11 @@ An event is an object of JSON: *what* became of the page in one word, the facts,
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from dedup.dropped import DroppedItem, read_dropped
-from dedup.limits import LONGEST_URL, split_url
 from dedup.record import unpack_items
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
@@ -35,7 +32,6 @@ class LedgerHistory:
 
     def __init__(self, ledger: LedgerReader) -> None:
         self.name = ledger.name
-        self.known_urls = ledger.known_urls
         self._ledger = ledger
         self._crawls = {crawl.id: crawl for crawl in ledger.crawls()}
 
@@ -119,24 +115,20 @@ class LedgerHistory:
             look = view.look(page.record._replace(item=item), others)
             if look.objection:
                 other, fields = ledger.difference_of(url) or (look.page, None)
-                its_url = ledger.key(other)
-                words = (
-                    f"It is kept although its main text matches that of <{its_url}>, page {other}: "
-                    f"{look.objection}"
-                )
-                if fields:
-                    words += f", in {fields}"
+                its_url, within = ledger.key(other), f", in {fields}" if fields else ""
                 yield {
                     "what": "kept although alike", "objection": look.objection.value,
-                    "fields": fields, "other": its_url, "other_page": other, "words": f"{words}.",
+                    "fields": fields, "other": its_url, "other_page": other,
+                    "words": f"It is kept although its main text matches that of <{its_url}>, page "
+                    f"{other}: {look.objection}{within}.",
                 }  # fmt: skip
             elif ledger.rule.is_short(page.record):
-                tokens = page.record.tokens
-                words = (
-                    f"It has {Count(tokens):word}: with fewer than {ledger.rule.min_tokens} "
-                    "(DEDUP_MIN_TOKENS), a page can only be a duplicate of one with an equal text."
-                )
-                yield {"what": "too short", "tokens": tokens, "words": words}
+                yield {
+                    "what": "too short", "tokens": page.record.tokens,
+                    "words": f"It has {Count(page.record.tokens):word}: with fewer than "
+                    f"{ledger.rule.min_tokens} (DEDUP_MIN_TOKENS), a page can only be a duplicate "
+                    "of one with an equal text.",
+                }  # fmt: skip
 
 
 class DroppedHistory:
@@ -145,10 +137,6 @@ class DroppedHistory:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
-
-    def known_urls(self) -> Iterator[str]:
-        for item in self._items():
-            yield from filter(None, (item.url, item.original))
 
     def events(self, url: str) -> list[Event]:
         """Return why items of the page at *url* were dropped, and what was dropped for it."""
@@ -165,16 +153,12 @@ class DroppedHistory:
         return [*events, *_events_of_copies("item", copies)]
 
     def _items(self) -> Iterator[DroppedItem]:
-        """Yield the items; raises ValueError if the file has lines, and none is one."""
-        wrong, has_items = None, False
-        for item in read_dropped(self._path):
+        """Yield the items; raises ValueError if the first line is none: the last may be torn."""
+        for number, item in enumerate(read_dropped(self._path)):
             if isinstance(item, DroppedItem):
-                has_items = True
                 yield item
-            else:
-                wrong = wrong or item
-        if wrong and not has_items:
-            raise ValueError(f"{self.name} is no file of dropped items: {wrong}")
+            elif not number:
+                raise ValueError(f"{self.name} is no file of dropped items: {item}")
 
 
 def _event_of_drops(items: Sequence[DroppedItem]) -> Event:
@@ -221,22 +205,3 @@ def _noun(kind: str, distance: float | None) -> str:
 
 def _format_time(seconds: float | None) -> str | None:
     return None if seconds is None else readable_time(iso_time(seconds))
-
-
-def nearest_urls(url: str, known: Iterable[str]) -> list[str]:
-    """Return up to 10 of the *known* URLs whose paths end as that of *url* does.
-
-    In any case and encoding, on any host, with any query.
-
-    >>> nearest_urls("http://a/B%C3%A9/", ["http://a/", "https://a/bé?x", "http://b/bé"])
-    ['http://b/bé', 'https://a/bé?x']
-    """
-    name = _end_of_path(url)
-    return nsmallest(
-        MOST_LISTED, {other for other in known if name and _end_of_path(other) == name}
-    )
-
-
-def _end_of_path(url: str) -> str:
-    path = split_url(url[:LONGEST_URL].strip()).path
-    return unquote(path).casefold().rstrip("/").rpartition("/")[2]

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from dedup.cli.options import (
 from dedup.cli.terminal import color, print_json, show, show_heading, show_line, show_table
 from dedup.diff import Part
 from dedup.explanation import Side, explain, names_of, sides_of_ledger
-from dedup.history import DroppedHistory, Event, LedgerHistory, nearest_urls
+from dedup.history import DroppedHistory, Event, LedgerHistory
 from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
 from dedup.records.base import decode_html
@@ -104,19 +103,15 @@ def _tell_what_became(options: argparse.Namespace) -> int:
             events = {source.name: source.events(url) for source in sources}
             if is_known := any(events.values()):
                 break
-        nearest = []
-        if not is_known:
-            known = chain.from_iterable(source.known_urls() for source in sources)
-            nearest = nearest_urls(options.one, known)
     if options.json:
         by_source = [{"source": source, "events": found} for source, found in events.items()]
-        print_json({"url": url, "known": is_known, "sources": by_source, "nearest": nearest})
+        print_json({"url": url, "known": is_known, "sources": by_source})
     else:
-        _show_events(url, events, nearest)
+        _show_events(url, events)
     return 0 if is_known else 1
 
 
-def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Sequence[str]) -> None:
+def _show_events(url: str, events: Mapping[str, Sequence[Event]]) -> None:
     show_line(url, "bold")
     for source, found in events.items():
         show_heading(source)
@@ -125,10 +120,6 @@ def _show_events(url: str, events: Mapping[str, Sequence[Event]], nearest: Seque
                 show_line(line)
         if not found:
             show("Nothing is known of it. Pages that were not compared are not in here.")
-    if nearest:
-        show_heading("The nearest URLs that are known")
-    for known in nearest:
-        show_line(f"<{known}>")
 
 
 def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:

@@ -237,11 +237,6 @@ class LedgerReader:
         for row in self._rows(query):
             yield DuplicateNote(*row)
 
-    def known_urls(self) -> Iterator[str]:
-        """Yield the URLs of all pages that were stored or found to repeat others."""
-        for (url,) in self._rows("SELECT url FROM pages UNION SELECT url FROM matches"):
-            yield url
-
     def texts(self, where: str = "", *arguments: Any) -> Iterator[tuple[str, str | None, str]]:
         """Yield the URLs, titles and main texts of the pages whose texts were kept."""
         for url, title, text in self._rows(

@@ -5,7 +5,6 @@ import shutil
 
 import commands
 import pytest
-from cases import each
 from commands import COPIES, refused
 from crawls import known_site
 from ledgers import query
@@ -113,18 +112,10 @@ def test_several_sources_are_asked_at_once(left, capsys):
     assert words[2].startswith("4 items were found to repeat it:\n")  # two crawls
 
 
-@each(
-    ("asked", "known"),
-    [("/A/", "/a"), ("/a?utm=1#part", "/a"), ("/茶/", "/%E8%8C%B6?x=1"), ("/folder/near", "/near")],
-)
-def test_of_an_unknown_page_the_nearest_known_ones_are_named(left, capsys, asked, known):
+def test_a_page_is_known_by_its_url_as_people_read_it(left, capsys):
     folder, url = left
-    [event] = events(capsys, f"{url}/茶?x=1", folder / "pages.sqlite")  # decoded, it is known
+    [event] = events(capsys, f"{url}/茶?x=1", folder / "pages.sqlite")
     assert event["what"] == "stored"
-    for site in (url, "https://other.example"):
-        code, out, _ = run(capsys, site + asked, folder / "pages.sqlite")
-        assert code == 1
-        assert f"\nThe nearest URLs that are known\n<{url}{known}>\n" in out
 
 
 def test_expired_marked_and_restored_pages_are_told_apart(left, tmp_path, capsys):
