@@ -133,14 +133,12 @@ def evaluate(
     the earlier one was; of a method that finds parts, the shorter page in place of the later one.
     "pages_with_evidence": those that were read from HTML.
     """
-    index = index_for(method)
-    documents = collection.documents
+    index, documents = index_for(method), collection.documents
     for document in documents:
         _ = document.tokens  # computed here, once for all methods
     copies: set[Pair] = set()  # those that would be dropped, each with what was stored before
     equal: defaultdict[str, list[int]] = defaultdict(list)
-    seconds = 0.0
-    order = order_to_compare(method, documents)
+    seconds, order = 0.0, order_to_compare(method, documents)
     for number in order:
         before = process_time()
         if text := documents[number].text:
@@ -180,20 +178,21 @@ def _without_objections(
     the ids are URLs.
     """
     rule, names, documents = Rule(demands=demands), Names(), collection.documents
-    evidence = collection.evidence
-    hosts = {number: name for number in evidence if (name := host(collection.keys[number]))}
-    for number, name in hosts.items():
-        names.learn(name, evidence[number])
+    evidence, keys = collection.evidence, collection.keys
+    for number, page in evidence.items():
+        names.learn(host(keys[number]), page)
 
-    def is_kept(page: int, original: int) -> bool:
-        known = names.of(hosts[page], evidence[page]) if page in hosts else None
+    def is_dropped(page: int, original: int) -> bool:
+        name, shown = host(keys[page]), evidence.get(page)
         witnesses = (Witness(documents[n].word_count, evidence.get(n)) for n in (page, original))
-        is_exact = documents[page].text == documents[original].text
         return rule.objection(
-            *witnesses, is_exact=is_exact, finds_parts=method.finds_parts, names=known
-        ) is not None  # fmt: skip
+            *witnesses,
+            is_exact=documents[page].text == documents[original].text,
+            finds_parts=method.finds_parts,
+            names=names.of(name, shown) if name and shown else None,
+        ) is None  # fmt: skip
 
-    return {pair for pair in copies if not is_kept(*pair)}
+    return {pair for pair in copies if is_dropped(*pair)}
 
 
 def score(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any], Errors]:
@@ -204,17 +203,15 @@ def score(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any]
     labels, documents = collection.labels, collection.documents
     found = {pair for pair in pairs if labels.get(pair) not in _UNCOUNTED}
     targets = {pair for pair, label in labels.items() if label == "dup"}
-    right = found & targets
-    hits, results, wanted = (
-        sum(documents[a].text != documents[b].text for a, b in group)
-        for group in (right, found, targets)
-    )
+    groups = found & targets, found, targets
+    right, results, wanted = map(len, groups)
+    edited = [sum(documents[a].text != documents[b].text for a, b in group) for group in groups]
     scores = {
-        "pairs_found": len(found),
-        "pairs_to_find": len(targets),
-        "precision": ratio(len(right), len(found)),
-        "recall": ratio(len(right), len(targets)),
-        "f1": ratio(2 * len(right), len(found) + len(targets)),
-        "f1_edited": ratio(2 * hits, results + wanted),
+        "pairs_found": results,
+        "pairs_to_find": wanted,
+        "precision": ratio(right, results),
+        "recall": ratio(right, wanted),
+        "f1": ratio(2 * right, results + wanted),
+        "f1_edited": ratio(2 * edited[0], edited[1] + edited[2]),
     }
     return scores, {"false": sorted(found - targets), "missed": sorted(targets - found)}

@@ -25,8 +25,7 @@ from dedup.evidence import DEMANDS
 from dedup.lexicon import AT_LEAST, write_lexicon
 from dedup.lost_text import LostText
 from dedup.methods import METHODS
-from dedup.records.compressed import COMPRESSIONS
-from dedup.records.lines import JsonLines, read_records
+from dedup.records.lines import COMPRESSIONS, JsonLines, read_records
 from dedup.rule import SHORT
 from dedup.text import Document, printable
 from dedup.units import Count
@@ -101,10 +100,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _evaluate(options: argparse.Namespace, folders: Sequence[Path]) -> None:
     methods = methods_of(options.method, with_sweep=options.sweep)
-    if files := [path for path in folders if path.is_file()]:
-        raise ValueError(
-            f"{files[0]} is no folder of labelled pages; without labels, begin with --sample"
-        )
     extract = None if options.extractor is None else extractor_of(options.extractor)
     collections = [
         read_collection(folder, methods[0], min_tokens=SHORT, extractor=extract)
@@ -160,22 +155,15 @@ def _show_errors(collection: Collection, method: str, errors: Errors, count: int
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
-    number = without_text = 0
-    counts: Counter[str] = Counter()
+    number, counts = 0, Counter[str]()
     with progress("documents"):
-        for text in _texts(inputs, text_field):
-            number += bool(text)
-            without_text += not text
-            counts.update(set(Document.from_main_text(text or "").tokens))
+        for text in filter(None, _texts(inputs, text_field)):
+            number += 1
+            counts.update(set(Document.from_main_text(text).tokens))
     digest = write_lexicon(output, number, counts)
     words = sum(count >= AT_LEAST for count in counts.values())
     name = printable(str(output))
     print(f"{name}: {Count(words):word} of {Count(number):document}, digest {digest}")
-    if without_text:
-        print(
-            f"{Count(without_text):document was skipped, without|documents were skipped, without} "
-            f"text (JSON lines: in the field {text_field!r})"
-        )
 
 
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:

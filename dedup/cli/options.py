@@ -148,9 +148,7 @@ def check_new(*paths: Path | None) -> None:
         folder = path.resolve().parent
         if os.path.lexists(path):
             raise ValueError(f"{path} exists: remove it, or choose another name")
-        if not folder.is_dir():
-            raise ValueError(f"{path} must be in a folder that exists")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise ValueError(f"{path} cannot be written: its folder is not writable")
+        if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+            raise ValueError(f"{path} must be in a folder that exists and is writable")
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise ValueError(f"{outputs[0]} is given for two outputs")

@@ -108,9 +108,8 @@ class _Restore:
         self._verdicts: Counter[str] = Counter()
         self._groups: set[str | None] = set()
         self._seen: set[bytes] = set()
-        self.noted: Counter[str] = Counter()
-        """What was not restored, or not for good, and why."""
-        self._first: dict[str, str] = {}
+        self.noted: dict[str, tuple[int, str]] = {}
+        """Why items were not restored, or not for good: how many, and what is said of the first."""
 
     def choose(self) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once; the ledger learns of their pages."""
@@ -125,8 +124,8 @@ class _Restore:
                 yield dropped
 
     def _note(self, what: str, first: str = "") -> None:
-        self.noted[what] += 1
-        self._first.setdefault(what, first)
+        count, first = self.noted.get(what, (0, first))
+        self.noted[what] = count + 1, first
 
     def _is_asked_for(self, dropped: DroppedItem) -> bool:
         options = self._options
@@ -165,8 +164,8 @@ class _Restore:
         verdicts = f" ({', '.join(counts)}; {Count(len(self._groups)):group})"
         total = f"{self._verdicts.total():,} of {Count(self._items):item} restored"
         yield total + verdicts * bool(self._groups)
-        for what, count in self.noted.items():
-            yield f"{what}: {count:,}{self._first[what]}"
+        for what, (count, first) in self.noted.items():
+            yield f"{what}: {count:,}{first}"
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -184,8 +184,6 @@ def _show(candidates: Candidates, choice: MethodChoice, results: Mapping[Step, L
         f"{chosen.recall}. At this threshold, {results[chosen].percent} of the extracted text of "
         "dropped pages is lost."
     )
-    if len(candidates.strata) > 1 and chosen.threshold == method.max_distance:
-        show("It is the largest distance tried (a max_distance of --method is).")
     arguments = dict(choice.arguments)
     if "max_distance" in method.parameters:
         arguments["max_distance"] = chosen.threshold
