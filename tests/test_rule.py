@@ -16,7 +16,7 @@ from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord
 from dedup.rule import Decision, Kind, Rule, Verdict
-from dedup.scan.read_record import Fate
+from dedup.scan.reader import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.text import Document
 

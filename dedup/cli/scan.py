@@ -4,9 +4,8 @@ import argparse
 import gc
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -27,17 +26,18 @@ from dedup.cli.options import (
     preference_of,
     scope_of,
 )
-from dedup.cli.scan_figures import figures_of, show_figures
-from dedup.cli.terminal import print_json, progress
+from dedup.cli.terminal import print_json, progress, show_line, show_table
 from dedup.evidence import DEMANDS
+from dedup.lost_text import LostText
 from dedup.methods.digests import Exact
 from dedup.preference import CRITERIA, Preference, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import SHORT, Rule
-from dedup.scan import RecordReader, SketchesFile, scan, write_clusters
+from dedup.scan import Outcome, RecordReader, SketchesFile, scan, write_clusters
 from dedup.scan.deciding import check_together
-from dedup.text import printable
+from dedup.scan.reader import COUNTED
+from dedup.units import format_bytes
 
 EXAMPLES = """\
 examples:
@@ -58,6 +58,10 @@ The end of a file's name says what format it has:
   .warc                       WARC; .gz may follow
 A folder is a collection of HTML and text files. JSON lines, CSV and text are UTF-8.
 """
+
+
+_DROPS_SHOWN = 3
+_EXTRACTED = {"links": "links or a menu", "little": "a part of the text"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,8 +142,6 @@ def _reader_of(
     content = options.html_field or options.record_field or options.text_field
     if kind in (Folder, Warc) and (content or options.key_field or date or needs_item):
         raise ValueError(f"a {kind.name} has no fields to be named")
-    if options.record_field and options.sketches:
-        raise ValueError("--sketches is for texts: what --record-field names is read as fast")
     fields = Fields(
         content or "text",
         is_html=bool(options.html_field),
@@ -163,9 +165,6 @@ def _scan(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
     reader, keep = _reader_of(options, format_of(inputs), inputs)
     format_ = reader.format
     format_.check_output(output)
-    for path in filter(None, (output, clusters)):
-        if not {*map(Path.resolve, inputs)}.isdisjoint(path.resolve().parents):
-            raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     with (
@@ -190,7 +189,7 @@ def _scan(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
         if clusters_file:
             write_clusters(clusters_file, outcome)
     before = saved.count_before if saved else 0
-    return figures_of(format_, outcome) | {"from_sketches": before, "bytes_written": written}
+    return _figures_of(format_, outcome) | {"from_sketches": before, "bytes_written": written}
 
 
 def _scan_on_spark(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
@@ -217,11 +216,11 @@ def _unchanged(format_: Format) -> Iterator[None]:
         format_.check_unchanged()
 
 
-@contextmanager
-def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[SketchesFile | None]:
+def _sketches(
+    options: argparse.Namespace, reader: RecordReader
+) -> AbstractContextManager[SketchesFile | None]:
     if options.sketches is None:
-        yield None
-        return
+        return nullcontext()
     fields = reader.format.fields
     identity = {
         "inputs": reader.format.state,
@@ -232,15 +231,89 @@ def _sketches(options: argparse.Namespace, reader: RecordReader) -> Iterator[Ske
         "scope": reader.scope and reader.scope.name,
         **reader.method.identity,
     }
-    with SketchesFile.open(options.sketches, identity) as saved:
-        try:
-            yield saved
-        except KeyboardInterrupt:
-            said = f"{options.sketches} has what was read: the same command goes on"
-            print(printable(said), file=sys.stderr)
-            raise
+    return SketchesFile.open(options.sketches, identity)
 
 
 def _cores() -> int:
     has_affinity = hasattr(os, "sched_getaffinity")
     return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def _figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
+    """Return what JSON has of *outcome*, but for what only its end tells."""
+    return {
+        "records": len(outcome.fates),
+        "kept": sum(outcome.keep),
+        **{name: outcome.fates.count(fate) for name, fate in COUNTED.items()},
+        "clusters": len(set(outcome.originals)),
+        "kept_short": outcome.short,
+        "with_evidence": outcome.with_evidence,
+        "kept_by_evidence": dict(sorted(outcome.objections.items())),
+        "lost_text": _lost_text_of(outcome),
+        "weak": dict(sorted(outcome.weak.items())),
+        "first_bad": outcome.first_bad,
+        "first_unread": outcome.first_unread,
+        "bytes_read": format_.nbytes,
+    }
+
+
+def _lost_text_of(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.lost_text is None:
+        return None
+
+    name = outcome.name
+    drops = [
+        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
+        for number, original, lost, sequences in outcome.lossiest
+    ]
+    return {**outcome.lost_text._asdict(), "lossiest": drops}
+
+
+def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
+    *estimate, lossiest = lost_text.values()
+    yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
+    for drop in lossiest[:_DROPS_SHOWN]:
+        key = f" ({drop['key']})" if drop.get("key") else ""
+        yield (
+            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
+            f"left out for record {drop['original']['number']:,}"
+        )
+
+
+def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    records, seconds = figures["records"], max(figures["seconds"], 0.001)
+    yield "records", f"{records:,} ({records / seconds:,.0f} a second)"
+    kept_by, weak = figures["kept_by_evidence"], figures["weak"]
+    for label, count, is_always_shown in (
+        ("  of these, from --sketches", figures["from_sketches"], False),
+        ("  kept", figures["kept"], True),
+        ("    without text", figures["kept_empty"], False),
+        ("    too short for near-duplicates", figures["kept_short"], False),
+        ("    that could not be read", figures["kept_unread"], False),
+        ("    without a value for --scope", figures["kept_without_scope"], False),
+        *((f"    no duplicates: {name}", kept_by[name], True) for name in kept_by),
+        *((f"  less than half extracted: {_EXTRACTED[kind]}", weak[kind], True) for kind in weak),
+        ("  exact duplicates", figures["exact_duplicates"], True),
+        ("  near-duplicates", figures["near_duplicates"], True),
+        ("  bad, left out", figures["bad"], False),
+    ):
+        if count or is_always_shown:
+            yield label, f"{count:,} ({count / records:.1%})"
+    if figures["evidence"] != "off" and not figures["with_evidence"]:
+        yield "evidence (--evidence)", "none: no page of HTML; only texts count, no other fields"
+    yield "kept records that others repeat", f"{figures['clusters']:,}"
+    sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
+    yield "read and written", " and ".join(sizes)
+
+
+def show_figures(figures: dict[str, Any], written: str) -> None:
+    """Show *figures* as a table; *written* is the name of the output."""
+    show_table(("", ""), _rows(figures))
+    for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
+        if figures[name]:
+            show_line(f"{label}: {figures[name]}")
+    if figures["lost_text"] and figures["lost_text"]["sequences"]:
+        is_extracted = figures["with_evidence"] > 0
+        for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
+            show_line(line)
+    show_line(f"written: {written}")

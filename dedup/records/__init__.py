@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dedup.records.base import Fields, Format, RawRecord, Record, RecordError
-from dedup.records.compressed import COMPRESSIONS
 from dedup.records.delimited import Delimited
 from dedup.records.folder import Folder
-from dedup.records.lines import JsonLines
+from dedup.records.lines import COMPRESSIONS, JsonLines
 from dedup.records.parquet import Parquet
 from dedup.records.warc import Warc
 
@@ -31,25 +30,15 @@ __all__ = [
 def format_of(paths: Sequence[Path]) -> type[Format]:
     """Return the format that all *paths* share, by their suffixes.
 
-    Raises RecordError if the formats differ, one is unknown, or a path does not exist.
+    Raises RecordError if the formats differ, or one is unknown.
     """
-    kinds = {path: _format_of(path) for path in paths}
-    for path, kind in kinds.items():
-        if kind is not kinds[paths[0]]:
-            raise RecordError(
-                f"all inputs must have one format, and {path} is not {kinds[paths[0]].name}"
-            )
-    return kinds[paths[0]]
-
-
-def _format_of(path: Path) -> type[Format]:
-    if path.is_dir():
-        return Folder
-    if not path.exists():
-        raise RecordError(f"{path} does not exist")
-    if not path.is_file():
-        raise RecordError(f"{path} is not a regular file, which can be read twice")
-    return format_of_name(path)
+    kinds = [Folder if path.is_dir() else format_of_name(path) for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if path.exists() and not (path.is_file() or kind is Folder):
+            raise RecordError(f"{path} is not a regular file, which can be read twice")
+        if kind is not kinds[0]:
+            raise RecordError(f"all inputs must have one format, and {path} is not {kinds[0].name}")
+    return kinds[0]
 
 
 def format_of_name(path: Path) -> type[Format]:

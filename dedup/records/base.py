@@ -264,12 +264,6 @@ def decode_html(body: bytes, content_type: str | None = None) -> str:
         return body.decode("utf-8", "replace")
 
 
-def _text_of(value: Any, field: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
-
-
 def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     """Return the record that *values* are, by the names of their fields.
 
@@ -288,8 +282,10 @@ def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     if fields.is_object:
         content = _object_of(content, fields.content)
         return Record(None, False, key, seconds, content, all_fields, canonical)
-    text = _text_of(content, fields.content)
-    return Record(text, fields.is_html, key, seconds, None, all_fields, canonical)
+    if not isinstance(content, str | None):
+        kind = type(content).__name__
+        raise RecordError(f"the field {fields.content!r} must be a string, got {kind}")
+    return Record(content, fields.is_html, key, seconds, None, all_fields, canonical)
 
 
 def _object_of(value: Any, field: str) -> dict[str, Any] | None:

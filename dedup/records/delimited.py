@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dedup.records.base import Fields, Piece, Record, RecordError, columns_of, record_of
-from dedup.records.compressed import LineFormat, decompressed
-from dedup.records.lines import LONGEST_LINE
+from dedup.records.lines import LONGEST_LINE, LineFormat, decompressed
 
 _DELIMITERS = ",;\t|"
 

@@ -1,18 +1,21 @@
-"""JSONL: a JSON object in each line.
-
-In a file of dropped items (DEDUP_DUPLICATES), the item of a line is the record.
-"""
+"""Files of lines, compressed if their suffix says so, and JSONL: a JSON object in each line."""
 
 import codecs
+import gzip
+import importlib
 import json
-from collections.abc import Iterator, Mapping
+import sys
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from dedup.records.base import Fields, Piece, RawRecord, Record, RecordError, record_of
-from dedup.records.compressed import LineFormat
+from dedup.records.base import Fields, Format, Piece, RawRecord, Record, RecordError, record_of
 from dedup.text import writable
 
+COMPRESSIONS = (".gz", ".zst")
 # Protects memory from files without line ends and from decompression bombs. A parsed line of short
 # numbers takes some 40 times its length.
 LONGEST_LINE = 1 << 26
@@ -21,8 +24,71 @@ _DROPPED = {"url", "verdict", "original", "distance", "dropped"}
 TOO_LONG = f"the line is longer than {LONGEST_LINE >> 20} MB"
 
 
+class LineFormat(Format):
+    """Files whose records are one line or several, which are written back byte for byte."""
+
+    compressions = COMPRESSIONS
+    _header = b""
+
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        with decompressed(file, path) as lines:
+            yield from self._read_lines(lines)
+
+    @abstractmethod
+    def _read_lines(self, file: BinaryIO) -> Iterator[Piece]:
+        """Yield the records of a file without compression, with their lines."""
+
+    def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        with _as_suffix_says(file, path, "wb") as output:
+            output.write(_with_line_end(self._header))
+            for raw, is_unique in zip(self.raw_records(), keep, strict=True):
+                if is_unique:
+                    output.write(_with_line_end(self._line_of(raw)))
+
+    def _line_of(self, raw: RawRecord) -> bytes:
+        return raw.line
+
+
+def _with_line_end(line: bytes) -> bytes:
+    return line + b"\n" if line and not line.endswith(b"\n") else line
+
+
+@contextmanager
+def decompressed(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+    """Yield what *file* at *path* holds; raises RecordError if it is damaged or cut off."""
+    try:
+        with _as_suffix_says(file, path, "rb") as content:
+            yield content
+    except Exception as error:
+        is_damage = isinstance(error, EOFError | gzip.BadGzipFile | zlib.error)
+        if not is_damage and type(error).__name__ != "ZstdError":
+            raise
+        raise RecordError(f"the file is damaged or cut off here ({error})") from error
+
+
+def _as_suffix_says(file: BinaryIO, path: Path, mode: str) -> AbstractContextManager[BinaryIO]:
+    """Return what reads or writes *file* at *path*, compressed if that is so; it stays open."""
+    if path.suffix.lower() == ".gz":
+        return cast(BinaryIO, gzip.GzipFile("", mode, 6, file, mtime=0))
+    if path.suffix.lower() == ".zst":
+        return _zstd().ZstdFile(file, mode[0])  # type: ignore[no-any-return]
+    return nullcontext(file)
+
+
+def _zstd() -> Any:
+    """Return Python 3.14's zstd module, or its backport; raises RecordError without either."""
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise RecordError(".zst needs: pip install 'scrapy-dedup[zstd]'") from error
+
+
 class JsonLines(LineFormat):
-    """Lines of JSON; empty lines are skipped."""
+    """Lines of JSON; empty lines are skipped.
+
+    In a file of dropped items (DEDUP_DUPLICATES), the item of a line is the record.
+    """
 
     name = "jsonl"
     suffixes = (".jsonl", ".jl", ".ndjson", ".json")

@@ -60,16 +60,11 @@ class Parquet(Format):
 
 
 def _compressions(file: Any) -> dict[str, str]:
-    if file.metadata.num_row_groups == 0:
+    if not file.metadata.num_row_groups:
         return {}
     group = file.metadata.row_group(0)
-    columns = [group.column(number) for number in range(group.num_columns)]
-    return {
-        column.path_in_schema: "NONE"
-        if column.compression == "UNCOMPRESSED"
-        else column.compression
-        for column in columns
-    }
+    columns = map(group.column, range(group.num_columns))
+    return {one.path_in_schema: one.compression.replace("UNCOMPRESSED", "NONE") for one in columns}
 
 
 def _open(path: Path, file: BinaryIO | None = None) -> Any:

@@ -46,8 +46,8 @@ class Warc(Format):
             except Exception as cause:  # decoders raise anything
                 body, error = b"", f"its body cannot be decoded ({cause})"
             _check_whole(archive, record)
-            uri, date = (_header(record, name) for name in ("WARC-Target-URI", "WARC-Date"))
-            yield len(body), (body, _content_type(record), uri, date), error
+            headers = map(record.rec_headers.get_header, ("WARC-Target-URI", "WARC-Date"))
+            yield len(body), (body, _content_type(record), *headers), error
 
     def parse(self, data: tuple[bytes, str, str | None, str | None]) -> Record:
         body, content_type, url, date = data
@@ -66,13 +66,13 @@ class Warc(Format):
 
     def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         dropped = {
-            _digest(_header(record, "WARC-Record-ID"))
+            _digest(record.rec_headers.get_header("WARC-Record-ID"))
             for _, record, _, is_kept in self._flagged(keep)
             if is_kept is False
         } - {_NO_ID}
         for archive, record, source, is_kept in self._flagged(keep):
             if is_kept is None:
-                references = (_header(record, name) for name in _REFERENCES)
+                references = (record.rec_headers.get_header(name) for name in _REFERENCES)
                 is_kept = dropped.isdisjoint(map(_digest, references))
             if is_kept:
                 source.seek(archive.get_record_offset())
@@ -142,11 +142,6 @@ def _is_page(record: Any) -> bool:
         and ((http and http.get_statuscode()) or "").startswith("2")
         and _media_type(_content_type(record)) in (*_HTML_TYPES, "text/plain")
     )
-
-
-def _header(record: Any, name: str) -> str | None:
-    value: str | None = record.rec_headers.get_header(name)
-    return value
 
 
 def _content_type(record: Any) -> str:

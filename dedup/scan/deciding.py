@@ -12,8 +12,7 @@ from dedup.preference import Copy, Preference, first, newest
 from dedup.record import PageRecord
 from dedup.records import Fields, Folder, Format, RecordError
 from dedup.rule import Rule
-from dedup.scan.read_record import Fate, ReadRecord
-from dedup.scan.reader import RecordReader
+from dedup.scan.reader import Fate, ReadRecord, RecordReader
 from dedup.scan.record_judge import Judged, Outcome, RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches_file import SketchesFile

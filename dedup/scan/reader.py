@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from enum import IntEnum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import numpy as np
@@ -11,15 +12,82 @@ import numpy as np
 from dedup.canonical import canonical_of
 from dedup.extraction import Extractor, language_of_text
 from dedup.limits import shorten, shorten_url
+from dedup.lost_text import Sequences
 from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Format, Record, RecordError
-from dedup.scan.read_record import ReadRecord
+from dedup.rule import Kind
 from dedup.scopes import Scope
 
 _LARGEST_BLOCK = 1 << 24
+_JUDGED = Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.SKIPPED
+
+
+class Fate(IntEnum):
+    """What became of a record; those from `NEW` on are kept."""
+
+    BAD = 0
+    EXACT = 1
+    NEAR = 2
+    NEW = 3
+    EMPTY = 4
+    UNREAD = 5
+    NO_SCOPE = 6
+
+    @property
+    def verdict(self) -> str:
+        """What Spark calls it: a value of `Kind` where it was judged."""
+        kinds = ["bad", *_JUDGED, "unread", "without-scope"]
+        return str(kinds[self])
+
+
+COUNTED = {
+    "exact_duplicates": Fate.EXACT, "near_duplicates": Fate.NEAR, "kept_empty": Fate.EMPTY,
+    "kept_unread": Fate.UNREAD, "kept_without_scope": Fate.NO_SCOPE, "bad": Fate.BAD,
+}  # fmt: skip
+"""The fates that figures count, by the names that they have there."""
+
+
+class ReadRecord(NamedTuple):
+    """What is left of a record of a file once it was read, without its text.
+
+    *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
+    whether there was a text at all, *length* how many characters of main text. A bad record
+    (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
+    given, has no digest. *sequences* are those of the text, where that was read; *canonical* is the
+    URL that the page names as its canonical one, if that is known.
+    """
+
+    page: PageRecord = PageRecord()
+    has_key: bool = False
+    date: float | None = None
+    has_field: bool = False
+    length: int = 0
+    error: str | None = None
+    unread: str | None = None
+    has_scope: bool = True
+    sequences: Sequences | None = None
+    canonical: str | None = None
+
+    @property
+    def fate(self) -> Fate:
+        """What becomes of it before it is judged; `NEW` if it has to be."""
+        if self.error is not None:
+            return Fate.BAD
+        if self.unread is not None:
+            return Fate.UNREAD
+        return Fate.NEW if self.has_scope else Fate.NO_SCOPE
+
+    @property
+    def fields(self) -> list[str]:
+        """Those of "text", "key", "date" and "scope" that it has."""
+        is_there = {
+            "text": self.has_field, "key": self.has_key, "date": self.date is not None,
+            "scope": self.has_scope,
+        }  # fmt: skip
+        return [name for name, there in is_there.items() if there]
 
 
 class RecordReader:
@@ -84,21 +152,20 @@ class RecordReader:
             yield self._read_record(record, page)
 
     def _read_record(self, record: Record, page: Page) -> ReadRecord:
+        url, text = record.key or "", page.text or ""
         read = ReadRecord(
             page.record if record.key is None else page.under(record.key),
             record.key is not None,
             record.date,
             record.content is not None,
-            len(page.text or ""),
+            len(text),
             sequences=page.sequences,
-            canonical=_canonical(record, record.key or "", page.canonical),
+            canonical=_canonical(record, url, page.canonical),
         )
-        if self.scope is None:
-            return read
         language = page.language
-        if self.scope.needs_language and language is None:
-            language = language_of_text(page.text or "")
-        return _in_scope(read, self.scope, record, record.key or "", language)
+        if language is None and self.scope is not None and self.scope.needs_language:
+            language = language_of_text(text)
+        return self._in_scope(read, record, url, language)
 
     def _read_fields(self, records: Sequence[Record], reader: FieldReader) -> Iterator[ReadRecord]:
         read = iter(reader.read([record.values for record in records if record.values]))
@@ -117,13 +184,27 @@ class RecordReader:
         # Nobody knows how many characters there were.
         read = ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
         read = read._replace(canonical=_canonical(record, key or ""))
-        if found and self.scope is not None:
-            read = _in_scope(read, self.scope, record, page.key, None)
+        if found:
+            read = self._in_scope(read, record, page.key, None)
         # No other item says all that this one says, unless it says the same.
         if not page.item:
             return read
         said = blake2b(page.item, digest_size=8).hexdigest()
         return read._replace(page=read.page._replace(scope=f"{read.page.scope} says {said}"))
+
+    def _in_scope(
+        self, read: ReadRecord, record: Record, url: str, language: str | None
+    ) -> ReadRecord:
+        """Return what was *read* of *record*, in its scope, if that can be found out."""
+        if self.scope is None:
+            return read
+        try:
+            name = self.scope.name_of(url, language, record.fields)
+        except Exception as error:  # of a function of somebody else's, or a value that is none
+            return read._replace(unread=shorten(f"its scope: {type(error).__name__}: {error}"))
+        if name is None:
+            return read._replace(has_scope=False)
+        return read._replace(page=read.page._replace(scope=name))
 
 
 def _canonical(record: Record, url: str, link: str | None = None) -> str | None:
@@ -132,16 +213,3 @@ def _canonical(record: Record, url: str, link: str | None = None) -> str | None:
             return shorten_url(urljoin(url, record.canonical))
     # Of a file, nothing is known.
     return canonical_of(link, url) if "://" in url else None
-
-
-def _in_scope(
-    read: ReadRecord, scope: Scope, record: Record, url: str, language: str | None
-) -> ReadRecord:
-    """Return what was *read* of *record*, in the scope that it has, if that can be found out."""
-    try:
-        name = scope.name_of(url, language, record.fields)
-    except Exception as error:  # of a function of somebody else's, or a value that is none
-        return read._replace(unread=shorten(f"its scope: {type(error).__name__}: {error}"))
-    if name is None:
-        return read._replace(has_scope=False)
-    return read._replace(page=read.page._replace(scope=name))

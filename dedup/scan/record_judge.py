@@ -15,7 +15,7 @@ from dedup.methods.digests import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.records.lines import json_line
 from dedup.rule import Decision, Kind, Rule
-from dedup.scan.read_record import Fate, ReadRecord
+from dedup.scan.reader import Fate, ReadRecord
 from dedup.search import BatchIndex
 from dedup.text import from_utf8, to_utf8
 from dedup.view.view import View

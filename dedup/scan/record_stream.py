@@ -8,8 +8,7 @@ from itertools import islice
 
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
-from dedup.scan.read_record import ReadRecord
-from dedup.scan.reader import RecordReader
+from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.sketches_file import SketchesFile
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 
@@ -93,7 +92,7 @@ def read_raws(
         if not under_way:
             return
         batch, future = under_way.popleft()
-        read = iter(_result(future, batch, pool))
+        read = iter(_result(future, sum(raw.error is None for raw in batch)))
         yield [
             (raw, next(read) if raw.error is None else ReadRecord(error=shorten(raw.error)))
             for raw in batch
@@ -113,20 +112,12 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
         yield batch
 
 
-def _result(
-    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool
-) -> list[ReadRecord]:
-    """Return what was read of *batch*: one by one where reading all of it at once fails."""
+def _result(future: Future[list[ReadRecord]], count: int) -> list[ReadRecord]:
+    """Return what was read of so many records at once: where that fails, all of them are unread."""
     try:
         return future.result()
     except ReadError as error:
         if error.cause == "start":
             raise RecordError(str(error)) from error
-        if len(batch) == 1:
-            return [ReadRecord(has_field=True, unread=shorten(f"{error.cause}: {error}"))]
-    return [
-        result
-        for raw in batch
-        if raw.error is None
-        for result in _result(pool.submit(RecordReader.read, [raw.data]), [raw], pool)
-    ]
+        unread = shorten(f"{error.cause}: {error}")
+        return [ReadRecord(has_field=True, unread=unread)] * count

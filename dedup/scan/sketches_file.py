@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from dedup.lost_text import Sequences
 from dedup.record import PageRecord
 from dedup.records import RecordError
-from dedup.scan.read_record import ReadRecord
+from dedup.scan.reader import ReadRecord
 from dedup.stores.identity import differences
 
 _FORMAT = 3

@@ -1,5 +1,6 @@
 """``dedup scan --spark``: files of JSON lines and of Parquet, by Spark's own readers."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from pathlib import Path
@@ -13,12 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from dedup.preference import Preference
 from dedup.records import Format, RecordError, format_of_name
 from dedup.records.base import columns_of
-from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
+from dedup.records.lines import JsonLines, without_verdict
 from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.deciding import check_fields
-from dedup.scan.read_record import COUNTED
-from dedup.scan.reader import RecordReader
+from dedup.scan.reader import COUNTED, RecordReader
 from dedup.spark.components import cut
 from dedup.spark.judge import Batches
 from dedup.spark.reading import BAD, READ, UNREAD, RowReader, column, judge_read
@@ -31,7 +31,6 @@ _PIECES = (
     "__dedup_first long"
 )
 _FROM = ["__dedup_file", "__dedup_first"]
-_BOM = b"\xef\xbb\xbf"
 _BLANKS = " \t\n\r\x0b\x0c"
 _DROPPED = Kind.EXACT.value, Kind.NEAR.value
 _SETTINGS = {
@@ -156,11 +155,8 @@ def _read_files(session: SparkSession, inputs: Inputs) -> DataFrame:
     for number, name in enumerate(inputs.named):
         if inputs.kind is JsonLines:
             lines = session.read.option("lineSep", "\n").text(name)
-            value = F.col("value").cast("binary")
-            rest = F.substring(value, len(_BOM) + 1, LONGEST_LINE)
-            value = F.when(F.startswith(value, F.lit(_BOM)), rest).otherwise(value)
             rows = lines.where(F.length(F.btrim("value", F.lit(_BLANKS))) > 0)
-            own = [value.alias("value")]
+            own = [F.col("value").cast("binary").alias("value")]
         else:
             rows = session.read.option("mergeSchema", "true").parquet(name)
             own = [column(one) for one in rows.columns]
@@ -247,7 +243,9 @@ def _write(inputs: Inputs, output: str, kept: DataFrame) -> None:
 
 def _items_of_lines(batches: Batches) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        lines = [without_verdict(line) for line in batch["value"].to_pylist()]
+        lines = [
+            without_verdict(line.removeprefix(BOM_UTF8)) for line in batch["value"].to_pylist()
+        ]
         yield pa.RecordBatch.from_arrays([pa.array(lines, pa.binary())], ["value"])
 
 

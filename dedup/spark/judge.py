@@ -14,7 +14,7 @@ from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
-from dedup.scan.read_record import Fate
+from dedup.scan.reader import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.scopes import host
 from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components

@@ -1,5 +1,6 @@
 """Rows of a DataFrame -> records of pages, read by the reader of `dedup scan`."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,8 +20,7 @@ from dedup.records import RawRecord
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.rule import Rule
 from dedup.scan.deciding import rank_of
-from dedup.scan.read_record import Fate, ReadRecord
-from dedup.scan.reader import RecordReader
+from dedup.scan.reader import Fate, ReadRecord, RecordReader
 from dedup.scan.record_stream import pool_for, read_raws
 from dedup.spark.judge import Batches, judge, slices
 from dedup.text import writable
@@ -98,7 +98,7 @@ class RowReader:
         if isinstance(self.reader.format, JsonLines):
             for line in part[self.columns[0]].to_pylist():
                 error = TOO_LONG if len(line) >= LONGEST_LINE else None
-                yield RawRecord("", 0, len(line), line + b"\n", error)
+                yield RawRecord("", 0, len(line), line.removeprefix(BOM_UTF8) + b"\n", error)
             return
         columns = [_values(part[name], b"" if name == content else None) for name in self.columns]
         for row in zip(*columns, strict=True):

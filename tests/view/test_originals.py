@@ -14,7 +14,7 @@ from dedup.evidence import NORMAL, Evidence, Objection
 from dedup.methods import SimHash
 from dedup.record import PageRecord
 from dedup.rule import MOST_OBJECTIONS, Kind, Rule
-from dedup.scan.read_record import Fate
+from dedup.scan.reader import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
 
