@@ -80,6 +80,8 @@ class Hashing:
     secret_digest: str | None = None
     """Identifies the secret without revealing it; ``None`` if there is no secret."""
 
+    _key = _person_of_parts = b""
+
     def feature_hash(self, feature: str, seed: int = 0) -> int:
         """Return the 64-bit hash of a feature (xxh3 of its UTF-8 bytes)."""
         return xxhash.xxh3_64_intdigest(feature.encode(), seed)
@@ -110,7 +112,7 @@ class Hashing:
 
     def digest(self, content: str) -> bytes:
         """Return the 16-byte digest of *content*; pages with equal digests match."""
-        return blake2b(content.encode(), digest_size=16).digest()
+        return blake2b(content.encode(), digest_size=16, key=self._key).digest()
 
     def part_digest(self, part: str | bytes, number: int = 0) -> int:
         """Return the 64-bit digest of *part* of a page; parts with equal digests match.
@@ -118,8 +120,9 @@ class Hashing:
         *number*: 0 for the first of equal parts, 1 for the second, ...
         """
         data = part.encode() if isinstance(part, str) else part
-        salt = number.to_bytes(8, "little")
-        return int.from_bytes(blake2b(data, digest_size=8, salt=salt).digest(), "little")
+        salt, person = number.to_bytes(8, "little"), self._person_of_parts
+        digest = blake2b(data, digest_size=8, key=self._key, salt=salt, person=person).digest()
+        return int.from_bytes(digest, "little")
 
 
 PLAIN = Hashing()

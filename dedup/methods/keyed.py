@@ -23,6 +23,8 @@ class KeyedHashing(Hashing):
     Only the key is stored and sent to other processes, never the secret.
     """
 
+    _person_of_parts = b"part"
+
     def __init__(self, secret: str) -> None:
         """Derive the key from *secret*, stripped of white space, in about 50 ms and 16 MB.
 
@@ -47,9 +49,9 @@ class KeyedHashing(Hashing):
     def __setstate__(self, root: bytes) -> None:
         self._take(root)
 
-    def _hash(self, data: bytes, number: int = 0, person: bytes = b"") -> bytes:
-        salt = number.to_bytes(8, "little")
-        return blake2b(data, digest_size=8, key=self._key, salt=salt, person=person).digest()
+    def _hash(self, data: bytes, seed: int = 0) -> bytes:
+        salt = seed.to_bytes(8, "little")
+        return blake2b(data, digest_size=8, key=self._key, salt=salt).digest()
 
     def feature_hash(self, feature: str, seed: int = 0) -> int:
         return int.from_bytes(self._hash(feature.encode(), seed))
@@ -61,13 +63,6 @@ class KeyedHashing(Hashing):
         tokens = words.tokens()
         known = {token: self._hash(token) for token in set(tokens)}
         return np.frombuffer(b"".join(map(known.__getitem__, tokens)), ">u8").astype(np.uint64)
-
-    def digest(self, content: str) -> bytes:
-        return blake2b(content.encode(), digest_size=16, key=self._key).digest()
-
-    def part_digest(self, part: str | bytes, number: int = 0) -> int:
-        data = part.encode() if isinstance(part, str) else part
-        return int.from_bytes(self._hash(data, number, b"part"), "little")
 
 
 def with_keyed_hashing(method: M, hashing: KeyedHashing) -> M:

@@ -71,17 +71,16 @@ class SpotSigs(DigestMethod):
         super().__post_init__()
         if self.max_distance == 1:
             raise ValueError(f"max_distance must be below 1, got {self.max_distance!r}")
-        antecedents = self.antecedents
-        if not isinstance(antecedents, Mapping) or not antecedents:
-            raise ValueError(f"antecedents must be words with two numbers, got {antecedents!r}")
-        for antecedent, numbers in antecedents.items():
-            if not isinstance(numbers, Sequence) or len(numbers) != 2:
-                raise ValueError(
-                    f"antecedents must be words with two numbers, got {antecedent!r}: {numbers!r}"
-                )
-            check_whole(f"the spot distance of {antecedent!r}", numbers[0], 1)
-            check_whole(f"the chain length of {antecedent!r}", numbers[1], 1)
-        self.antecedents = {word: list(numbers) for word, numbers in antecedents.items()}
+        given = self.antecedents
+        try:
+            self.antecedents = {word: [each, count] for word, (each, count) in given.items()}
+        except (AttributeError, TypeError, ValueError):
+            self.antecedents = {}
+        if not self.antecedents:
+            raise ValueError(f"antecedents must be words with two numbers, got {given!r}")
+        for antecedent, (distance, length) in self.antecedents.items():
+            check_whole(f"the spot distance of {antecedent!r}", distance, 1)
+            check_whole(f"the chain length of {antecedent!r}", length, 1)
 
     def sketch(self, document: Document) -> Array | None:
         """Return the digests of the spots, shape (n,), uint64, or ``None`` if there are too few."""

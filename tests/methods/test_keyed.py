@@ -1,6 +1,7 @@
 """What a secret does to the sketches of every method, and where it does not get."""
 
 import pickle
+from hashlib import blake2b
 
 import pytest
 from cases import each
@@ -36,10 +37,15 @@ def test_nothing_is_hashed_without_the_key(method, monkeypatch):
     with_secret = method.with_hashing(KEYED)
     expected = [sketched(with_secret, text) for text in TEXTS]
     # Whatever of a page went through a hash without a key, others could choose.
-    for name in ("feature_hash", "block_hashes", "word_counts", "digest", "part_digest"):
+    for name in ("feature_hash", "block_hashes", "word_counts"):
         monkeypatch.delattr(Hashing, name)
     monkeypatch.delattr(hashing, "xxhash")
-    monkeypatch.delattr(hashing, "blake2b")
+
+    def hashed_with_a_key(data, *, key, **options):
+        assert len(key) == 32
+        return blake2b(data, key=key, **options)
+
+    monkeypatch.setattr(hashing, "blake2b", hashed_with_a_key)
     assert [sketched(with_secret, text) for text in TEXTS] == expected
 
 
