@@ -14,21 +14,15 @@ _BINS = 24
 _ROWS = 12
 # Without a ledger there are none, and they are not shown.
 _SELDOM = ("changed", "unchanged", "repeated")
-# The CSS class of each kind of verdict, in the order of bars.
-_CLASSES = {
-    Kind.NEW: "new",
-    Kind.CHANGED: "changed",
-    Kind.EXACT: "exact",
-    Kind.NEAR: "near",
-    Kind.UNCHANGED: "unchanged",
-    Kind.REPEATED: "repeated",
-    Kind.SKIPPED: "skipped",
-}
+# In the order of bars.
+_KINDS = (
+    Kind.NEW, Kind.CHANGED, Kind.EXACT, Kind.NEAR, Kind.UNCHANGED, Kind.REPEATED, Kind.SKIPPED,
+)  # fmt: skip
 
 
 def shares(report: Report) -> list[tuple[str, int, float]]:
     """Return CSS class, number and percentage of the pages with each verdict."""
-    counts = {name: report.pages[COUNTER_OF.get(kind, kind)] for kind, name in _CLASSES.items()}
+    counts = {kind.partition("-")[0]: report.pages[COUNTER_OF.get(kind, kind)] for kind in _KINDS}
     counts["skipped"] = sum(counts["skipped"].values())
     total = max(1, sum(counts.values()))
     return [

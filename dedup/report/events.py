@@ -64,12 +64,7 @@ class Copy(NamedTuple):
     original_title: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "url": self.url,
-            "verdict": self.verdict,
-            "distance": self.distance,
-            "title": self.title,
-        }
+        return {name: getattr(self, name) for name in ("url", "verdict", "distance", "title")}
 
 
 _TABLES = """
