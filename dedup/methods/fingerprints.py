@@ -42,9 +42,6 @@ class FingerprintMethod(Method):
         keys = mix(values ^ seeds(len(blocks)))
         return keys.reshape(-1), np.full(len(rows), len(blocks)), sketches
 
-    def distance(self, sketch: int, other: int) -> int:
-        return (sketch ^ other).bit_count()
-
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         size = -(-self.bits // 8)
         differing = np.bitwise_count(as_rows(payloads, size) ^ as_rows(others, size))

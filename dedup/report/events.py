@@ -138,9 +138,6 @@ class PageEvents:
     def _query(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         return self._indexed.execute(query, values)
 
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        return list(self._query(query, *values))
-
     def add(
         self,
         verdict: Verdict,
@@ -205,13 +202,19 @@ class PageEvents:
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and text of the page at *url*, ``None`` if it was not kept."""
-        for _, title, text in self._texts_where("url = ?", writable(url)):
+        for _, title, text in self.texts("url = ?", writable(url)):
             return title, text
         return None
 
-    def texts(self) -> Iterator[tuple[str, str | None, str]]:
+    def texts(self, where: str = "true", *values: Any) -> Iterator[tuple[str, str | None, str]]:
         """Yield URL, title and text of the pages whose texts were kept."""
-        return self._texts_where("true")
+        try:
+            for url, title, text in self._query(
+                f"SELECT url, title, text FROM texts WHERE {where}", *values
+            ):
+                yield url, title, zlib.decompress(text).decode()
+        except sqlite3.Error as error:
+            self._lose_text(error)
 
     def chinese_scripts(self) -> dict[str, int] | None:
         """Return how many of the kept pages whose texts there are are in either Chinese script.
@@ -219,22 +222,14 @@ class PageEvents:
         ``None`` if one of them was not met.
         """
         is_kept = "url IN (SELECT url FROM pages WHERE kind IN ('new', 'changed'))"
-        texts = (text for *_, text in self._texts_where(is_kept))
+        texts = (text for *_, text in self.texts(is_kept))
         scripts = Counter(script_of(text) for text in texts if language_of_text(text) == "zh")
         counts = {name: scripts[name] for name in ("simplified", "traditional")}
         return counts if all(counts.values()) else None
 
-    def _texts_where(self, condition: str, *values: Any) -> Iterator[tuple[str, str | None, str]]:
-        query = f"SELECT url, title, text FROM texts WHERE {condition}"
-        try:
-            for url, title, text in self._query(query, *values):
-                yield url, title, zlib.decompress(text).decode()
-        except sqlite3.Error as error:
-            self._lose_text(error)
-
     def figures(self) -> dict[str, Any]:
         """Return what the pages show, by the keys of a `Report`."""
-        [[groups]] = self._rows(f"SELECT count(DISTINCT original) FROM pages WHERE {_COPY}")
+        [[groups]] = self._query(f"SELECT count(DISTINCT original) FROM pages WHERE {_COPY}")
         return {
             "revisits": {kind: self._revisits(kind) for kind in (Kind.UNCHANGED, Kind.CHANGED)},
             "groups": groups,
@@ -246,21 +241,22 @@ class PageEvents:
 
     def _revisits(self, kind: str) -> list[dict[str, Any]]:
         query = f"SELECT url, distance FROM pages WHERE kind = ? LIMIT {_REVISITS_SHOWN}"
-        return [{"url": url, "distance": at} for url, at in self._rows(query, kind)]
+        return [{"url": url, "distance": at} for url, at in self._query(query, kind)]
 
     def _item_differences(self) -> dict[str, Any] | None:
-        rows = self._rows(
+        query = (
             "SELECT field, count(*) AS pages, value, min(number) AS age FROM differences "
             f"GROUP BY field ORDER BY pages DESC, age LIMIT {_FIELDS_SHOWN}"
         )
+        rows = list(self._query(query))
         if not rows:
             return None
         shown = ", ".join("?" * len(rows))
-        [[pages, in_fields]] = self._rows(
+        [[pages, in_fields]] = self._query(
             f"SELECT count(*), sum(are_shown) FROM (SELECT min(field IN ({shown})) AS are_shown "
             "FROM differences GROUP BY page)", *(field for field, *_ in rows)
         )  # fmt: skip
-        [[url, original]] = self._rows("SELECT url, original FROM differences LIMIT 1")
+        [[url, original]] = self._query("SELECT url, original FROM differences LIMIT 1")
         return {
             "pages": pages,
             "in_fields": in_fields,
@@ -270,17 +266,18 @@ class PageEvents:
         }
 
     def _names(self, column: str) -> dict[str, Any]:
-        rows = self._rows(
+        rows = self._query(
             f"SELECT {column}, count(*), sum({_DUPLICATE}) FROM pages WHERE kind <> 'skipped' "
             f"GROUP BY 1 ORDER BY 2 DESC, min(number) LIMIT {_NAMES_SHOWN}"
         )
         names = f"SELECT count(DISTINCT {column}) FROM pages WHERE kind <> 'skipped'"
         keys = ("name", "pages", "duplicates")
         largest = [dict(zip(keys, row, strict=True)) for row in rows]
-        return {"names": self._rows(names)[0][0], "largest": largest}
+        [[count]] = self._query(names)
+        return {"names": count, "largest": largest}
 
     def _groups(self) -> list[dict[str, Any]]:
-        sizes = self._rows(
+        sizes = self._query(
             f"SELECT original, count(*) FROM pages WHERE {_COPY} GROUP BY 1 "
             f"ORDER BY 2 DESC, min(number) LIMIT {_GROUPS_SHOWN}"
         )
