@@ -86,8 +86,11 @@ class HammingIndex(Index):
     def _make_room(self, count: int) -> None:
         end = self._used + count
         if end > len(self._rows):
-            size = max(64, end + len(self._rows) // 8)
-            self._rows, self._pages = _resized(self._rows, size), _resized(self._pages, size)
+            more = max(64, end + len(self._rows) // 8) - len(self._rows)
+            self._rows, self._pages = (
+                np.concatenate([values, np.empty((more, *values.shape[1:]), values.dtype)])
+                for values in (self._rows, self._pages)
+            )
 
     def query(self, sketch: int, counts: PageFilter | None = None) -> Match | None:
         """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
@@ -340,10 +343,3 @@ class HammingIndex(Index):
         further = sum(map(getsizeof, self._further.values()))
         tables = sum(table.nbytes for table in self._tables)
         return self._rows.nbytes + self._pages.nbytes + tables + further
-
-
-def _resized(values: Array, size: int) -> Array:
-    """Return a copy of *values* with room for *size*."""
-    array = np.empty((size, *values.shape[1:]), values.dtype)
-    array[: len(values)] = values[:size]
-    return array

@@ -16,7 +16,6 @@ from dedup.methods.base import Method
 _NO_PAGE = LAST_PAGE + 1
 # Gaps are closed when they outnumber the stored sketches by so many: rarely enough to be cheap.
 _MOST_GAPS = 1024
-_MOVED_AT_ONCE = 4096
 # So that the payloads of all pairs fit into the processor's cache.
 _PAIRS_AT_ONCE = 1 << 11
 # About 30 MB. Pages of one template may share keys with all others.
@@ -79,10 +78,9 @@ class KeyIndex(Index):
         pages = self._page_numbers()
         is_stored = pages != _NO_PAGE
         self._table.renumber(np.cumsum(is_stored, dtype=np.uint64) - np.uint64(1), is_stored)
-        payloads, stored = Packed(), np.flatnonzero(is_stored).tolist()
-        for start in range(0, len(stored), _MOVED_AT_ONCE):
-            part = stored[start : start + _MOVED_AT_ONCE]
-            payloads.extend([self._payloads[position] for position in part])
+        payloads = Packed()
+        for position in np.flatnonzero(is_stored).tolist():
+            payloads.append(self._payloads[position])
         self._payloads, self._pages = payloads, array("I", pages[is_stored].tobytes())
 
     def _page_numbers(self) -> Array:

@@ -227,7 +227,12 @@ class SharedStore(Store):
     async def _new_entries(self, answer: Answer) -> list[Entry]:
         """Return the entries that were not followed yet, up to the own claims."""
         entries, known = answer.entries, self._last_entry
-        is_same = _is_next(entries, known)
+        # As far as it can be told without pages.
+        if known and entries:
+            first = entries[0]
+            is_same = (*first[:4], type(first.event)) == (*known[:4], type(known.event))
+        else:
+            is_same = not known and (not entries or entries[0].position == 1)
         last = answer.made[-1] if answer.made else math.inf if answer.lost else 0
         end = entries[-1].position if entries else 0
         entries = entries[1:] if known else entries
@@ -297,16 +302,3 @@ class SharedStore(Store):
     @property
     def nbytes(self) -> int:
         return self._pages.nbytes + 200 * len(self._news.duplicates)
-
-
-def _is_next(entries: Sequence[Entry], known: Entry | None) -> bool:
-    """Return whether *entries* are those from the last *known* one on, or from the first.
-
-    As far as it can be told without pages.
-    """
-    if not entries:
-        return known is None
-    first = entries[0]
-    if known is None:
-        return first.position == 1
-    return first[:4] == known[:4] and type(first.event) is type(known.event)
