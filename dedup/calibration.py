@@ -7,13 +7,15 @@ first pairs in one random order of all pairs.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
+import numpy as np
+
 from dedup.methods.base import Method
-from dedup.methods.hashing import PLAIN, Hashing
+from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.plugins import MethodChoice
 from dedup.search import Pair, index_for, order_to_compare
 from dedup.text import Document
@@ -43,8 +45,7 @@ class Candidates:
 
     def pairs(self, threshold: float = math.inf) -> list[Pair]:
         """Return those within a *threshold*, the nearest first."""
-        nearer = (pairs for most, pairs in self.strata.items() if most <= threshold)
-        return list(chain.from_iterable(nearer))
+        return [pair for most, pairs in self.strata.items() if most <= threshold for pair in pairs]
 
     def sample(self, count: int) -> list[Pair]:
         """Return *count* pairs to judge, or all pairs if there are fewer.
@@ -98,8 +99,7 @@ def find_candidates(
     sketches = method.sketches(documents)
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
-    order = order_to_compare(method, documents)
-    for number in order:
+    for number in order_to_compare(method, documents):
         sketch = sketches[number]
         if method.sketch_bytes(documents[number], sketch) is not None:
             for match in index.query_all(sketch):
@@ -207,10 +207,9 @@ def recommend(steps: Sequence[Step]) -> Step | None:
     return good[-1] if good else None
 
 
-def shuffle(pairs: Iterable[Pair], keys: Sequence[str]) -> list[Pair]:
+def shuffle(pairs: Sequence[Pair], keys: Sequence[str]) -> list[Pair]:
     """Return *pairs* in a random order, which depends on the keys of their pages only."""
-
-    def place(pair: Pair) -> int:
-        return PLAIN.part_digest("\0".join(sorted(keys[number] for number in pair)))
-
-    return sorted(pairs, key=place)
+    hashes = PLAIN.feature_hashes([keys[number] for pair in pairs for number in pair])
+    ends = np.sort(hashes.reshape(-1, 2), axis=1)
+    places = mix(mix(ends[:, 0] ^ mix(np.zeros(1, np.uint64))) ^ ends[:, 1]).tolist()
+    return [pair for _, pair in sorted(zip(places, pairs, strict=True))]

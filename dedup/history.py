@@ -57,16 +57,16 @@ class LedgerHistory:
         if page.seen > page.stored:
             words += f" It was met again unchanged, last on {_format_time(page.seen)}."
         by = next((other.number for other in versions if other.stored == page.ended), None)
+        ended = _format_time(page.ended)
         if by is not None:
-            words += f" Page {by} took its place on {_format_time(page.ended)}."
-        elif page.ended is not None:
-            at = _format_time(page.ended)
-            words += f" It expired on {at} (DEDUP_REVISITS): no page is compared with it."
+            words += f" Page {by} took its place on {ended}."
+        elif ended is not None:
+            words += f" It expired on {ended} (DEDUP_REVISITS): no page is compared with it."
         return {
             "what": "changed" if page.is_change else how, "page": page.number,
             "crawl": page.crawl, "stored": _format_time(page.stored),
             "seen": _format_time(page.seen), "replaced_by": by,
-            "ended": _format_time(page.ended), "tokens": page.record.tokens, "words": words,
+            "ended": ended, "tokens": page.record.tokens, "words": words,
         }  # fmt: skip
 
     def _event_of_match(self, match: StoredMatch) -> Event:
@@ -77,11 +77,8 @@ class LedgerHistory:
             f"{self._in(match.crawl, match.found)}, as {_noun(match.kind, match.distance)} of "
             f"<{match.original}>, which is page {match.page}."
         )
-        if match.ended is not None:
-            words += (
-                f" That page does not count since {_format_time(match.ended)}: this one is "
-                "compared anew."
-            )
+        if ended := _format_time(match.ended):
+            words += f" That page does not count since {ended}: this one is compared anew."
         return {
             "what": "marked" if is_marked else "dropped", "verdict": match.kind,
             "original": match.original, "page": match.page, "distance": match.distance,

@@ -31,7 +31,7 @@ def collection(sizes=PAIRS, site="page"):
     numbers = itertools.count()
     keys = [f"{site} {number}" for number in range(2 * sum(sizes))]
     strata = {
-        distance: shuffle(((2 * n, 2 * n + 1) for n in itertools.islice(numbers, size)), keys)
+        distance: shuffle([(2 * n, 2 * n + 1) for n in itertools.islice(numbers, size)], keys)
         for distance, size in enumerate(sizes)
     }
     return Candidates(SimHash(), strata)

@@ -156,10 +156,9 @@ def _show_errors(collection: Collection, method: str, errors: Errors, count: int
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
     number, counts = 0, Counter[str]()
-    with progress("documents"):
-        for text in filter(None, _texts(inputs, text_field)):
-            number += 1
-            counts.update(set(Document.from_main_text(text).tokens))
+    for text in filter(None, _texts(inputs, text_field)):
+        number += 1
+        counts.update(set(Document.from_main_text(text).tokens))
     digest = write_lexicon(output, number, counts)
     words = sum(count >= AT_LEAST for count in counts.values())
     name = printable(str(output))

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +94,9 @@ def _tell_what_became(options: argparse.Namespace) -> int:
         raise ValueError("one page needs --ledger or --items, which know what became of it")
     # What is stored is encoded; people copy it decoded, too.
     urls = dict.fromkeys(map(shorten_url, (options.one, safe_url_string(options.one))))
-    with ExitStack() as stack:
+    with open_ledger(options.ledger) if options.ledger else nullcontext() as ledger:
         sources: list[LedgerHistory | DroppedHistory] = list(map(DroppedHistory, options.items))
-        if options.ledger:
-            ledger = stack.enter_context(open_ledger(options.ledger))
-            sources.insert(0, LedgerHistory(ledger))
+        sources = [LedgerHistory(ledger), *sources] if ledger else sources
         for url in urls:
             events = {source.name: source.events(url) for source in sources}
             if is_known := any(events.values()):
@@ -205,7 +203,12 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
         one, other = figures["fingerprints"].values()
         differing = Count((int(one, 16) ^ int(other, 16)).bit_count())
         show_heading(f"Fingerprints {one} and {other}: {differing:bit differs|bits differ}")
-    _show_judgements(figures["judgements"])
+    show_heading("All methods")
+    rows = (
+        (one["method"], _number(one["distance"]), _number(one["max_distance"]), one["verdict"])
+        for one in figures["judgements"]
+    )
+    show_table(("method", ">distance", ">up to", "verdict"), rows)
     show_heading("What differs, word by word")
     show(color(Part(**part) for part in figures["diff"]))
 
@@ -225,18 +228,13 @@ def _verdict(judgement: dict[str, Any], *, are_equal: bool) -> str:
 def _show_text(name: str, text: str) -> None:
     lines = [line for line in text.splitlines() if line.strip()]
     show_heading(f"Main text of {name}")
-    for line in lines[:_FIRST_LINES]:
+    for line in lines[:_FIRST_LINES] or ["(none)"]:
         show(Text(printable(line if len(line) <= _LINE else f"{line[:_LINE]} …", None)))
-    if not lines:
-        show("(none)")
-    elif (left := Count(len(lines) - _FIRST_LINES)) > 0:
+    if (left := Count(len(lines) - _FIRST_LINES)) > 0:
         show(f"… {left:more line (--json has it)|more lines (--json has them)}")
 
 
 def _show_features(features: Sequence[dict[str, Any]]) -> None:
-    if not features:
-        show("(none: it looks at the text as a whole, or at nothing in it)")
-        return
     one, other = (sum(not feature[side] for feature in features) for side in "ba")
     unequal = sorted(
         (feature for feature in features if feature["a"] != feature["b"]),
@@ -250,16 +248,6 @@ def _show_features(features: Sequence[dict[str, Any]]) -> None:
             for one in unequal[:_FEATURES]
         )
         show_table(("what differs most", ">A", ">B"), rows)
-
-
-def _show_judgements(judgements: Sequence[dict[str, Any]]) -> None:
-    show_heading("All methods")
-    columns = "distance", "max_distance"
-    rows = (
-        (one["method"], *(_number(one[name]) for name in columns), one["verdict"])
-        for one in judgements
-    )
-    show_table(("method", ">distance", ">up to", "verdict"), rows)
 
 
 def _number(value: float | None) -> str | None:

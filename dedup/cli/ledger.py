@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from dedup.cli.ledgers import ledger_file, place_of, texts_of_feed, with_log
 from dedup.cli.options import add_field, add_method, check_new, method_of, scope_of
-from dedup.cli.terminal import progress, show_line
+from dedup.cli.terminal import show_line
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, RecordError, format_of
 from dedup.records.lines import JsonLines, without_verdict
@@ -73,7 +73,6 @@ def run(options: argparse.Namespace) -> None:
     with (
         ledger_file(first) as (source, name),
         _new_file(options, name or "the converted ledger") as target,
-        progress("texts"),
     ):
         pages, without_text = reindex(
             source,
@@ -97,7 +96,7 @@ def _rebuild(options: argparse.Namespace) -> None:
     method = method_of(options.method or "simhash")
     reader, fields = FieldReader(method), Fields(options.record_field, is_object=True)
     formats = [(path, format_of([path])([path], fields)) for path in options.inputs]
-    with _new_file(options, "the new ledger") as target, progress("records"):
+    with _new_file(options, "the new ledger") as target:
         feeds = ((path, _records(feed, reader)) for path, feed in formats)
         pages, passed_over, first = rebuild(target, method, feeds)
     show_line(f"{options.output}: {Count(pages):page}")
@@ -129,9 +128,9 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | Record
         item = feed.parse(raw.data)
         if isinstance(feed, JsonLines) and without_verdict(raw.data) is not raw.data:
             raise ValueError("it was dropped, so nothing says that it is stored")
-        if not item.values:
+        if not item.content:
             raise ValueError(f"it has no field {feed.fields.content!r}")
-        [found] = reader.read([item.values])
+        [found] = reader.read([item.content])
         if isinstance(found, ValueError):
             raise found
         return found

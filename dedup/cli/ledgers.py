@@ -69,11 +69,10 @@ def texts_of_feed(path: Path, options: argparse.Namespace) -> Iterator[tuple[str
     items = texts = 0
     for _, record in read_records(path, ""):
         items += 1
-        values = (record.fields.get(name) for name in (options.key_field, options.text_field))
-        match tuple(values):
-            case (str(key), str(text)):
-                texts += 1
-                yield key, text
+        key, text = map(record.fields.get, (options.key_field, options.text_field))
+        if isinstance(key, str) and isinstance(text, str):
+            texts += 1
+            yield key, text
     if items and not texts:
         raise ValueError(
             f"none of {Count(items):item} of {path} has strings in {options.key_field!r} and "

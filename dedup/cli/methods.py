@@ -23,13 +23,9 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(arguments)
         return
-    summaries = {name: inspect.getdoc(kind) or "" for name, kind in METHODS.items()}
-    rows = (
-        (
-            name,
-            summary.partition("\n")[0],
-            ", ".join(f"{a}={v!r}" for a, v in arguments[name].items()),
-        )
-        for name, summary in summaries.items()
+    shown = {name: ", ".join(f"{a}={v!r}" for a, v in of.items()) for name, of in arguments.items()}
+    summaries = (inspect.getdoc(kind) or "" for kind in METHODS.values())
+    rows = zip(
+        METHODS, (text.partition("\n")[0] for text in summaries), shown.values(), strict=True
     )
     show_table(("method", "what it compares", "arguments"), rows)

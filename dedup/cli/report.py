@@ -12,7 +12,6 @@ from dedup.cli.terminal import print_json, show, show_heading, show_line, show_t
 from dedup.report.html import as_html
 from dedup.report.of_ledger import report_of_ledger
 from dedup.report.templating import write_html
-from dedup.stores.base import Crawl
 from dedup.stores.reader import LedgerReader
 from dedup.units import Count, format_bytes, iso_time
 
@@ -59,22 +58,28 @@ def _figures(ledger: LedgerReader) -> dict[str, Any]:
         "bytes": None if ledger.is_copy else ledger.path.stat().st_size,
         "identity": ledger.identity,
         **ledger.counts(),
-        "crawls": list(map(_figures_of, ledger.crawls())),
+        "crawls": [
+            {
+                "crawl": crawl.id,
+                "run": crawl.run,
+                "spider": crawl.spider,
+                "job": crawl.job,
+                "started": iso_time(crawl.started),
+                "reason": crawl.reason,
+                "finished": None if crawl.finished is None else iso_time(crawl.finished),
+                "pages": {
+                    name: count
+                    for name, count in (crawl.report or {}).get("pages", {}).items()
+                    if name != "per_second"
+                },
+            }
+            for crawl in ledger.crawls()
+        ],
         "largest_groups": [
             {"original": original, "duplicates": size}
             for original, size in ledger.largest_groups(_GROUPS)
         ],
     }
-
-
-def _figures_of(crawl: Crawl) -> dict[str, Any]:
-    pages = (crawl.report or {}).get("pages", {})
-    return {
-        "crawl": crawl.id, "run": crawl.run, "spider": crawl.spider, "job": crawl.job,
-        "started": iso_time(crawl.started), "reason": crawl.reason,
-        "finished": None if crawl.finished is None else iso_time(crawl.finished),
-        "pages": {name: count for name, count in pages.items() if name != "per_second"},
-    }  # fmt: skip
 
 
 def _show(figures: dict[str, Any]) -> None:

@@ -131,14 +131,13 @@ class _Restore:
         options = self._options
         # People copy URLs from where they are decoded, too.
         urls, originals = ({url, unquote(url)} for url in (dropped.url, dropped.original or ""))
-        if options.group and originals.isdisjoint(options.group):
-            return False
-        if options.url and not any(p.fullmatch(url) for p in options.url for url in urls):
-            return False
-        if options.verdict and dropped.verdict not in options.verdict:
-            return False
-        least = options.min_distance
-        return least is None or (dropped.distance is not None and dropped.distance >= least)
+        far = -1.0 if dropped.distance is None else dropped.distance
+        return (
+            (not options.group or not originals.isdisjoint(options.group))
+            and (not options.url or any(p.fullmatch(url) for p in options.url for url in urls))
+            and (not options.verdict or dropped.verdict in options.verdict)
+            and (options.min_distance is None or far >= options.min_distance)
+        )
 
     def _is_new(self, dropped: DroppedItem) -> bool:
         """Return whether *dropped* is not restored yet; have the ledger know that it is now."""

@@ -3,7 +3,6 @@
 import argparse
 import gc
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
@@ -94,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "interruption")  # fmt: skip
     parser.add_argument("--clusters", metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
-    parser.add_argument("--spark", nargs="?", const="", type=_master, metavar="MASTER",
+    parser.add_argument("--spark", nargs="?", const="", metavar="MASTER",
         help="have Spark do the work, which writes folders of part files: on a cluster, or on all "
         "cores of this machine")  # fmt: skip
     add_json(parser)
@@ -102,9 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     start = perf_counter()
-    for name in ("sketches", "workers"):
-        if options.spark is not None and getattr(options, name) is not None:
-            raise ValueError(f"--{name} is for one machine, not for --spark")
+    if options.spark is not None and (options.sketches or options.workers):
+        raise ValueError("--sketches and --workers are for one machine, not for --spark")
     check_numbers(options, workers=1, min_tokens=0)
     gc.freeze()  # what was imported stays, and is not to be looked at again and again
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
@@ -116,18 +114,6 @@ def run(options: argparse.Namespace) -> None:
         print_json(figures)
     else:
         show_figures(figures, options.output)
-
-
-_MASTER = re.compile(r"(?:local(?:\[.+\])?|yarn|(?:spark|k8s)://.+)?")
-
-
-def _master(text: str) -> str:
-    """Return what --spark names: the type of an argument, which also takes what comes next."""
-    if not _MASTER.fullmatch(text):
-        raise argparse.ArgumentTypeError(
-            f"must be local[N], yarn, spark://… or k8s://…, got {text!r}; files come before it"
-        )
-    return text
 
 
 def _reader_of(
@@ -201,8 +187,7 @@ def _scan_on_spark(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
     with spark_session(options.spark or None) as session:
         inputs = find_inputs(session, options.inputs)
         reader, keep = _reader_of(options, inputs.kind, [])
-        outputs = options.output, options.clusters
-        skip_bad = options.skip_bad
+        outputs, skip_bad = (options.output, options.clusters), options.skip_bad
         figures = scan_files(session, inputs, reader, keep, rule, *outputs, skip_bad=skip_bad)
         return {**figures, "from_sketches": 0}
 
@@ -241,6 +226,11 @@ def _cores() -> int:
 
 def _figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
     """Return what JSON has of *outcome*, but for what only its end tells."""
+    name, lost_text = outcome.name, outcome.lost_text
+    lossiest = [
+        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
+        for number, original, lost, sequences in outcome.lossiest
+    ]
     return {
         "records": len(outcome.fates),
         "kept": sum(outcome.keep),
@@ -249,35 +239,12 @@ def _figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
         "kept_short": outcome.short,
         "with_evidence": outcome.with_evidence,
         "kept_by_evidence": dict(sorted(outcome.objections.items())),
-        "lost_text": _lost_text_of(outcome),
+        "lost_text": lost_text and {**lost_text._asdict(), "lossiest": lossiest},
         "weak": dict(sorted(outcome.weak.items())),
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
         "bytes_read": format_.nbytes,
     }
-
-
-def _lost_text_of(outcome: Outcome) -> dict[str, Any] | None:
-    if outcome.lost_text is None:
-        return None
-
-    name = outcome.name
-    drops = [
-        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
-        for number, original, lost, sequences in outcome.lossiest
-    ]
-    return {**outcome.lost_text._asdict(), "lossiest": drops}
-
-
-def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
-    *estimate, lossiest = lost_text.values()
-    yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
-    for drop in lossiest[:_DROPS_SHOWN]:
-        key = f" ({drop['key']})" if drop.get("key") else ""
-        yield (
-            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
-            f"left out for record {drop['original']['number']:,}"
-        )
 
 
 def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -312,8 +279,14 @@ def show_figures(figures: dict[str, Any], written: str) -> None:
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
             show_line(f"{label}: {figures[name]}")
-    if figures["lost_text"] and figures["lost_text"]["sequences"]:
-        is_extracted = figures["with_evidence"] > 0
-        for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
-            show_line(line)
+    if (lost_text := figures["lost_text"]) and lost_text["sequences"]:
+        *estimate, lossiest = lost_text.values()
+        kind = "extracted text" if figures["with_evidence"] else "text"
+        show_line(f"{kind} of duplicates: {LostText(*estimate)}")
+        for drop in lossiest[:_DROPS_SHOWN]:
+            key = f" ({drop['key']})" if drop.get("key") else ""
+            show_line(
+                f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
+                f"left out for record {drop['original']['number']:,}"
+            )
     show_line(f"written: {written}")

@@ -17,18 +17,18 @@ from dedup.text import printable
 
 @contextmanager
 def progress(
-    what: str, total: int | None = None, done: Callable[[], int] | None = None
+    what: str, total: int, done: Callable[[], int] | None = None
 ) -> Iterator[Callable[[], object]]:
     """Show a progress bar on stderr if that is a terminal; yield the function that advances it.
 
-    With *done*, it is asked how much of *total* is, instead. Without *total*, it only moves.
+    With *done*, it is asked how much of *total* is, instead.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda: None
         return
     with _Progress(console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total and max(1, total))
+        task = bar.add_task(what, total=max(1, total))
         if done is not None:
             bar.update_all = lambda: bar.update(task, completed=done())
         yield lambda: bar.advance(task)
@@ -96,15 +96,10 @@ def print_json(value: Any) -> None:
 
 def color(parts: Iterable[Part]) -> Text:
     """Return the parts of a diff, with removed words in red and added words in green."""
-    text = Text()
+    text, forms = Text(), {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
     for kind, words in parts:
+        before, after, style = forms.get(kind, ("", "", ""))
         # The blank before the words stands before their brackets.
         text.append(" " * words.startswith(" "))
-        words = words.removeprefix(" ")
-        if kind == "removed":
-            text.append(f"[-{words}-]", style="red")
-        elif kind == "added":
-            text.append(f"{{+{words}+}}", style="green")
-        else:
-            text.append(words)
+        text.append(f"{before}{words.removeprefix(' ')}{after}", style)
     return text

@@ -5,7 +5,6 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -80,7 +79,13 @@ def run(options: argparse.Namespace) -> None:
             "judged": len(labels),
             "method": candidates.method.name,
             "parameters": candidates.method.parameters,
-            "thresholds": [_as_json(step, lost) for step, lost in results.items()],
+            "thresholds": [
+                {
+                    **step._asdict(), "precision": step.precision._asdict(),
+                    "recall": step.recall._asdict(), "lost_text": lost._asdict(),
+                }
+                for step, lost in results.items()
+            ],
             "recommended": chosen and chosen.threshold,
         })  # fmt: skip
         return
@@ -106,11 +111,6 @@ def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Do
         document = method.document(text)
         if document.word_count >= SHORT:
             by_text.setdefault(document.text, (key, document))
-    if len(by_text) < 2:
-        raise ValueError(
-            f"{source} has {len(by_text)} different texts of {SHORT} tokens or more in the field "
-            f"{options.text_field!r}; there is nothing to compare"
-        )
     return dict(by_text.values())
 
 
@@ -154,11 +154,6 @@ def _read_answers(path: Path) -> Answers:
                 f"{where}: label must be one of {choices}, or empty, got {label!r:.80}"
             )
     return answers
-
-
-def _as_json(step: Step, lost: LostText) -> dict[str, Any]:
-    shares: dict[str, Any] = {"precision": step.precision, "recall": step.recall, "lost_text": lost}
-    return step._asdict() | {name: share._asdict() for name, share in shares.items()}
 
 
 def _show(candidates: Candidates, choice: MethodChoice, results: Mapping[Step, LostText]) -> None:

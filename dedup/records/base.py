@@ -65,24 +65,22 @@ class RawRecord(NamedTuple):
         return f"{self.source}, record {self.number}"
 
 
-Piece = tuple[int, Any] | tuple[int, Any, str | None] | tuple[int, Any, str | None, bytes]
+Piece = tuple[Any, ...]
 """What a `RawRecord` has besides its source and number."""
 
 
 class Record(NamedTuple):
     """A parsed record; ``None`` stands for a missing or empty field.
 
-    *date* is in seconds since 1970.
+    *content* is a text, or an object where `Fields` say so, *date* in seconds since 1970; *fields*
+    are what all fields hold, if that is wanted.
     """
 
-    content: str | None
+    content: Any
     is_html: bool = False
     key: str | None = None
     date: float | None = None
-    values: dict[str, Any] | None = None
-    """The object in place of the content."""
     fields: Mapping[str, Any] = MappingProxyType({})
-    """What all fields hold, if that is wanted."""
     canonical: str | None = None
 
 
@@ -281,11 +279,10 @@ def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     all_fields = values if fields.with_all else MappingProxyType({})
     if fields.is_object:
         content = _object_of(content, fields.content)
-        return Record(None, False, key, seconds, content, all_fields, canonical)
-    if not isinstance(content, str | None):
+    elif not isinstance(content, str | None):
         kind = type(content).__name__
         raise RecordError(f"the field {fields.content!r} must be a string, got {kind}")
-    return Record(content, fields.is_html, key, seconds, None, all_fields, canonical)
+    return Record(content, fields.is_html, key, seconds, all_fields, canonical)
 
 
 def _object_of(value: Any, field: str) -> dict[str, Any] | None:

@@ -7,7 +7,6 @@ from typing import Any, BinaryIO
 from dedup.records.base import Fields, Format, Piece, Record, RecordError, decode_html, timestamp
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
-_NO_ID = 0
 _REFERENCES = "WARC-Concurrent-To", "WARC-Refers-To"
 
 
@@ -66,14 +65,13 @@ class Warc(Format):
 
     def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         dropped = {
-            _digest(record.rec_headers.get_header("WARC-Record-ID"))
+            _hash_of(record, "WARC-Record-ID")
             for _, record, _, is_kept in self._flagged(keep)
             if is_kept is False
-        } - {_NO_ID}
+        } - {hash("")}
         for archive, record, source, is_kept in self._flagged(keep):
             if is_kept is None:
-                references = (record.rec_headers.get_header(name) for name in _REFERENCES)
-                is_kept = dropped.isdisjoint(map(_digest, references))
+                is_kept = dropped.isdisjoint(_hash_of(record, name) for name in _REFERENCES)
             if is_kept:
                 source.seek(archive.get_record_offset())
                 file.write(source.read(archive.get_record_length()))
@@ -153,5 +151,5 @@ def _media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def _digest(record_id: str | None) -> int:
-    return hash(record_id.strip()) if record_id else _NO_ID  # of this process alone
+def _hash_of(record: Any, name: str) -> int:
+    return hash((record.rec_headers.get_header(name) or "").strip())  # of this process alone

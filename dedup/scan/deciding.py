@@ -1,7 +1,6 @@
 """Which records of a collection are kept: the first pass over it."""
 
 import pickle
-from array import array
 from collections.abc import Container, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
@@ -67,8 +66,8 @@ def scan(
             if waiting is None:
                 judge.judge([(number, record.page, record.sequences) for number, record in new])
             else:
-                for pair in new:
-                    waiting.append(*pair)
+                for number, record in new:
+                    waiting.append(number, record)
     if good or not outcome.first_bad:
         check_fields(reader, reader.format.paths, good, seen)
     if waiting:
@@ -84,9 +83,7 @@ class _Waiting:
 
     def __init__(self, preference: Preference) -> None:
         self._preference = preference
-        self._numbers = array("Q")
-        self._ranks = Packed()
-        self._records = Packed()
+        self._ranks, self._records = Packed(), Packed()
 
     def append(self, number: int, record: ReadRecord) -> None:
         """Add the next record; raises RecordError if a criterion of the user's own fails."""
@@ -95,15 +92,13 @@ class _Waiting:
         page = page if page.evidence else page.under("", page.scope)
         sequences = record.sequences and record.sequences.to_bytes()
         self._ranks.append(rank_of(self._preference, record))
-        self._records.append(pickle.dumps((tuple(page), sequences)))
-        self._numbers.append(number)
+        self._records.append(pickle.dumps((number, tuple(page), sequences)))
 
     def best_first(self) -> Iterator[Judged]:
         """Yield the records from the best on, equally good ones in their order."""
-        for place in sorted(range(len(self._numbers)), key=self._ranks.__getitem__):
-            page, sequences = pickle.loads(self._records[place])
-            known = sequences and Sequences.from_bytes(sequences)
-            yield self._numbers[place], PageRecord(*page), known
+        for place in sorted(range(len(self._ranks)), key=self._ranks.__getitem__):
+            number, page, sequences = pickle.loads(self._records[place])
+            yield number, PageRecord(*page), sequences and Sequences.from_bytes(sequences)
 
 
 def rank_of(preference: Preference, record: ReadRecord) -> bytes:

@@ -22,7 +22,8 @@ from dedup.rule import Kind
 from dedup.scopes import Scope
 
 _LARGEST_BLOCK = 1 << 24
-_JUDGED = Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.SKIPPED
+_JUDGED = map(str, (Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.SKIPPED))
+_VERDICTS = ["bad", *_JUDGED, "unread", "without-scope"]
 
 
 class Fate(IntEnum):
@@ -39,8 +40,7 @@ class Fate(IntEnum):
     @property
     def verdict(self) -> str:
         """What Spark calls it: a value of `Kind` where it was judged."""
-        kinds = ["bad", *_JUDGED, "unread", "without-scope"]
-        return str(kinds[self])
+        return _VERDICTS[self]
 
 
 COUNTED = {
@@ -168,9 +168,9 @@ class RecordReader:
         return self._in_scope(read, record, url, language)
 
     def _read_fields(self, records: Sequence[Record], reader: FieldReader) -> Iterator[ReadRecord]:
-        read = iter(reader.read([record.values for record in records if record.values]))
+        read = iter(reader.read([record.content for record in records if record.content]))
         for record in records:
-            found = next(read) if record.values else None
+            found = next(read) if record.content else None
             if isinstance(found, ValueError):
                 yield ReadRecord(error=shorten(str(found)))
             else:

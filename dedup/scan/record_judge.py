@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, BinaryIO
 
 from dedup.arrays import Packed
@@ -193,17 +194,16 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> None:
     Numbers count from 1, over all inputs. The duplicates are in their order, each with its distance
     from the kept record (0 for an exact one).
     """
-    members: dict[int, list[int]] = {}
-    for place, original in enumerate(outcome.originals):
-        members.setdefault(original, []).append(place)
-    for original in sorted(members):
-        duplicates = [
+    originals, duplicates = outcome.originals, outcome.duplicates
+    places = sorted(range(len(originals)), key=lambda at: (originals[at], duplicates[at]))
+    for original, group in groupby(places, originals.__getitem__):
+        copies = [
             {
-                **outcome.name(outcome.duplicates[place]),
-                "distance": outcome.distances[place],
-                "exact": outcome.fates[outcome.duplicates[place]] == Fate.EXACT,
+                **outcome.name(duplicates[at]),
+                "distance": outcome.distances[at],
+                "exact": outcome.fates[duplicates[at]] == Fate.EXACT,
             }
-            for place in sorted(members[original], key=outcome.duplicates.__getitem__)
+            for at in group
         ]
-        line = {**outcome.name(original), "duplicates": duplicates}
+        line = {**outcome.name(original), "duplicates": copies}
         file.write(json_line(line) + b"\n")

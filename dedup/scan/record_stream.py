@@ -38,8 +38,7 @@ def all_records(
         workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
     raws = islice(reader.format.raw_records(), number, None)
     with pool_for(reader, workers) as pool:
-        for pairs in read_raws(reader, raws, pool, workers):
-            records = [_placed(read, raw) for raw, read in pairs]
+        for records in read_raws(reader, raws, pool, workers):
             if saved:
                 saved.add(number + 1, records)
             number += len(records)
@@ -48,9 +47,9 @@ def all_records(
         saved.end(number)
 
 
-def _placed(read: ReadRecord, raw: RawRecord) -> ReadRecord:
-    """Return what was *read* of *raw*: messages say where that is."""
-    if read.error is None and read.unread is None:
+def _placed(raw: RawRecord, read: ReadRecord) -> ReadRecord:
+    """Return what was *read* of *raw*: messages say where that is, unless nobody knows."""
+    if not raw.source or (read.error is None and read.unread is None):
         return read
     error, unread = (message and f"{raw.place}: {message}" for message in (read.error, read.unread))
     return read._replace(error=error, unread=unread)
@@ -77,8 +76,8 @@ def pool_for(reader: RecordReader, workers: int) -> Iterator[Pool]:
 
 def read_raws(
     reader: RecordReader, raws: Iterator[RawRecord], pool: Pool, workers: int
-) -> Iterator[list[tuple[RawRecord, ReadRecord]]]:
-    """Yield the records of *raws* with what was read of them, in order, while others are read.
+) -> Iterator[list[ReadRecord]]:
+    """Yield what was read of *raws*, in order, while others are read.
 
     A page of HTML is a task of its own.
     """
@@ -93,10 +92,8 @@ def read_raws(
             return
         batch, future = under_way.popleft()
         read = iter(_result(future, sum(raw.error is None for raw in batch)))
-        yield [
-            (raw, next(read) if raw.error is None else ReadRecord(error=shorten(raw.error)))
-            for raw in batch
-        ]
+        records = (ReadRecord(error=shorten(r.error)) if r.error else next(read) for r in batch)
+        yield list(map(_placed, batch, records))
 
 
 def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:

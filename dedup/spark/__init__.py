@@ -1,10 +1,5 @@
 """Duplicates among the rows of DataFrames, on as many machines as Spark has."""
 
-from importlib.util import find_spec
-
-if find_spec("pyspark") is None:
-    raise ModuleNotFoundError("dedup.spark needs PySpark: pip install 'scrapy-dedup[spark]'")
-
 from dedup.spark.deduplicate import deduplicate, sketches
 from dedup.spark.judge import judge
 from dedup.spark.session import SparkError

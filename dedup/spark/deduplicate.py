@@ -22,7 +22,7 @@ from dedup.rule import Kind, Rule
 from dedup.scan.deciding import check_together
 from dedup.scan.reader import RecordReader
 from dedup.scopes import Scope
-from dedup.spark.components import cut
+from dedup.spark.judge import cut
 from dedup.spark.reading import RowReader, column, judge_read
 from dedup.spark.session import clear_errors
 from dedup.units import SECONDS_OF_A_DAY
@@ -109,8 +109,7 @@ def deduplicate(
             *(column(name) for name in df.columns),
             (~F.col("verdict").isin(Kind.EXACT.value, Kind.NEAR.value)).alias("kept"),
             F.col("key_of_original").alias("original"),
-            F.col("distance").alias("distance"),
-            F.col("verdict").alias("verdict"),
+            *map(column, RESULT[2:]),
         )
 
 
@@ -142,7 +141,13 @@ def sketches(
     others = [name for name in df.columns if name != reader.reader.format.fields.content]
     if field in others:
         raise ValueError(f"the DataFrame has a column {field!r} already")
-    return reader.sketch(df, others, field)
+    where = reader.reader.scope
+    made_with = MadeWith.of(reader.reader.method, {
+        "extractor": name_of(extractor, load_extractor(extractor)),
+        "item_field": text,
+        "scope": "crawl" if where is None else where.name,
+    })  # fmt: skip
+    return reader.sketch(df, others, field, made_with)
 
 
 def _reader_of(
@@ -193,16 +198,8 @@ def _reader_of(
         canonical=canonical,
     )  # fmt: skip
     check_together(Parquet, fields, where, preference)
-    made_with = MadeWith.of(
-        chosen,
-        {
-            "extractor": name_of(extractor, extract),
-            "item_field": contents["text"],
-            "scope": "crawl" if where is None else where.name,
-        },
-    )
     reader = RecordReader(
         Parquet([], fields), chosen, extract, where, page_timeout=page_timeout, with_sequences=False
     )
     columns = columns_of(fields, df.columns, "the DataFrame")
-    return RowReader(reader, columns, preference, made_with)
+    return RowReader(reader, columns, preference)

@@ -19,8 +19,7 @@ from dedup.records.parquet import Parquet
 from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.deciding import check_fields
 from dedup.scan.reader import COUNTED, RecordReader
-from dedup.spark.components import cut
-from dedup.spark.judge import Batches
+from dedup.spark.judge import Batches, cut
 from dedup.spark.reading import BAD, READ, UNREAD, RowReader, column, judge_read
 from dedup.spark.session import clear_errors
 

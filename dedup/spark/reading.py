@@ -36,11 +36,10 @@ _READ = pa.schema([
     ("digest", pa.binary()), ("sketch", pa.binary()), ("evidence", pa.binary()),
     ("is_binary", pa.bool_()), ("item", pa.binary()),
 ])  # fmt: skip
-_STRINGS = dict.fromkeys(MadeWith._fields, pa.string())
 _FIELD = pa.struct({
     "key": pa.string(), "scope": pa.string(), "tokens": pa.int64(), "digest": pa.string(),
     "sketch": pa.string(), "evidence": pa.string(), "binary": pa.bool_(), "says": pa.string(),
-    "made_with": pa.struct(_STRINGS),
+    "made_with": pa.struct(dict.fromkeys(MadeWith._fields, pa.string())),
 })  # fmt: skip
 
 
@@ -54,16 +53,15 @@ class RowReader:
     reader: RecordReader
     columns: Sequence[str]
     preference: Preference
-    made_with: MadeWith | None = None
 
     def read(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """Return the columns *names* of *rows*, and what was read, `_READ`."""
         return self._map(rows, names, _READ, self._row)
 
-    def sketch(self, rows: DataFrame, names: Sequence[str], field: str) -> DataFrame:
+    def sketch(
+        self, rows: DataFrame, names: Sequence[str], field: str, made_with: MadeWith
+    ) -> DataFrame:
         """Return the columns *names* of *rows*, and the record of each as the column *field*."""
-        made_with = self.made_with
-        assert made_with
 
         def field_of(read: ReadRecord) -> tuple[dict[str, Any] | None]:
             is_read = read.fate not in (Fate.BAD, Fate.UNREAD)
@@ -83,8 +81,8 @@ class RowReader:
         def read(batches: Batches) -> Iterator[pa.RecordBatch]:
             with pool_for(reader, 1) as pool:
                 for part in slices(batches, _ROWS_AT_ONCE):
-                    pairs = read_raws(reader, self._raws(part), pool, 1)
-                    records = [values_of(read) for _, read in chain.from_iterable(pairs)]
+                    found = read_raws(reader, self._raws(part), pool, 1)
+                    records = map(values_of, chain.from_iterable(found))
                     columns = zip(zip(*records, strict=True), schema.types, strict=True)
                     arrays = [part[name] for name in names]
                     arrays += [pa.array(*column) for column in columns]
@@ -141,8 +139,8 @@ def judge_read(
     read: DataFrame, reader: RecordReader, rule: Rule, order: Sequence[str]
 ) -> DataFrame:
     """Return what was *read*, with what `judge` says of it, or else the state as its verdict."""
-    records = read.where(F.col("state") == READ)
-    records = records.select(*dict.fromkeys([*order, *PageRecord._fields]))
+    names = dict.fromkeys([*order, *PageRecord._fields])
+    records = read.where(F.col("state") == READ).select(*names)
     verdicts = judge(records, reader.method, rule, order, has_pages=reader.has_pages)
     judged = read.join(verdicts, "row", "left")
     return judged.withColumn("verdict", F.coalesce("verdict", "state"))

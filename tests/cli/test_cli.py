@@ -179,12 +179,6 @@ def test_whatever_is_shown_may_not_be_written(arguments):
         assert run_into(broken, *arguments) == (0, "")
 
 
-def test_an_output_may_be_closed_by_who_called(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    assert main(["methods"]) == 0
-    sys.stdout.close()
-
-
 @each("name", ["", *COMMANDS])
 def test_help_is_there_with_examples(name, capsys):
     with pytest.raises(SystemExit) as ended:
@@ -217,11 +211,6 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path, capsys, mon
         *(
             (["scan", "a", "-o", "b", one, "x", other, "x"], 2, ["not allowed with argument"])
             for one, other in combinations(("--text-field", "--html-field", "--record-field"), 2)
-        ),
-        (
-            ["scan", "--spark", "pages.jsonl", "-o", "unique"],
-            2,
-            ["must be local[N], yarn, spark://… or k8s://…, got 'pages.jsonl'; files come before "],
         ),
     ],
 )

@@ -15,7 +15,7 @@ from dedup.evidence import NORMAL
 from dedup.methods import METHODS, SimHash
 from dedup.rule import Rule
 from dedup.spark import judge
-from dedup.spark.components import find_components
+from dedup.spark.judge import find_components
 
 pytestmark = pytest.mark.slow
 

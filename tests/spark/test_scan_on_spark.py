@@ -170,7 +170,7 @@ def test_a_file_that_is_cut_off_ends_the_scan(spark, capsys, tmp_path):
     [
         (["-o", "{there}"], "out exists: remove it, or choose another name"),
         (["--clusters", "{there}"], "out exists: remove it, or choose another name"),
-        (["--workers", "2"], "--workers is for one machine, not for --spark"),
+        (["--workers", "2"], "--sketches and --workers are for one machine, not for --spark"),
         (["--spark", "local[2]"], "there is a session of Spark already"),
         (["--scope", "field:shop"], "none of the first 86 records"),
         (["{there}/no.jsonl"], "no.jsonl"),
