@@ -50,8 +50,8 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
         gateway = launch_gateway(configuration, popen_kwargs=quiet)  # type: ignore[no-untyped-call]
         session = SparkSession(SparkContext(gateway=gateway, conf=configuration))
     except (PySparkException, Py4JError, OSError) as error:
-        reason = _one_line(str(error))
-        raise SparkError(f"Spark does not start (it needs Java 17 or later): {reason}") from error
+        told = f"Spark does not start on {master or 'this machine'} (it needs Java 17 or later)"
+        raise SparkError(f"{told}: {_one_line(str(error))}") from error
     try:
         yield session
     finally:
