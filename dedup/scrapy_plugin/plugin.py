@@ -1,5 +1,6 @@
 """The add-on, and the extension: it builds the parts, and they begin and end with a crawl."""
 
+import gc
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -224,6 +225,7 @@ class Extension:
         self.feeds.take_over()
         await self.checkpoints.start(str(spider.name))
         self.pool.start()
+        gc.freeze()  # what was imported stays: the collector need not look at it again and again
         engine = self._crawler.engine
         if self.canonicals.are_asked and engine and engine.scheduler is not None:
             self.canonicals.watch(engine.scheduler)
@@ -254,6 +256,7 @@ class Extension:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         async with AsyncExitStack() as ending:  # whatever fails, the others are closed
+            ending.callback(gc.unfreeze)
             ending.push_async_callback(self.checkpoints.close)
             ending.callback(self.summary.events.close)
             if self.saver:

@@ -1,6 +1,7 @@
 """Whole crawls: what is stored, dropped and counted."""
 
 import asyncio
+import gc
 import json
 import logging
 import re
@@ -67,6 +68,19 @@ def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: in
     assert len([one for one in messages if one.startswith("Dropped <")]) == named
     others = [one for one in messages if one.startswith("Dropped 3 more: ")]
     assert len(others) == (named < 23)
+
+
+def test_the_garbage_collector_leaves_out_what_was_imported_while_a_crawl_runs():
+    frozen = []
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        frozen.append(gc.get_freeze_count())
+        yield {"url": response.url}
+
+    gc.unfreeze()
+    crawl_site(SITE, "/original", parse=parse)
+    assert frozen[0] > 10_000
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_body_seen_byte_for_byte_is_not_read_again():
