@@ -27,6 +27,14 @@ COMMANDS = {
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
+_OLD_NAMES = {
+    "calibrate": "evaluate --sample, then evaluate --answers",
+    "lexicon": "evaluate --lexicon",
+    "reindex": "ledger",
+    "stats": "report",
+    "why": "explain URL --ledger LEDGER",
+}
+
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
@@ -101,6 +109,9 @@ def _printable(message: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        for old, new in _OLD_NAMES.items():
+            if f"invalid choice: {old!r}" in message:
+                message += f"; dedup {old} is now: dedup {new}"
         self.exit(2, f"{self.prog}: {_printable(message)}; see {self.prog} --help\n")
 
 

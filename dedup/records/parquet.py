@@ -40,6 +40,19 @@ class Parquet(Format):
     def parse(self, data: dict[str, Any]) -> Record:
         return record_of(data, self.fields)
 
+    def check_output(self, path: Path) -> None:
+        import pyarrow as pa
+
+        super().check_output(path)
+        for column in _open(self.paths[0]).schema_arrow:
+            try:  # not after hours
+                pa.nulls(1, column.type).take(pa.array([0]))
+            except NotImplementedError as error:
+                raise RecordError(
+                    f"{self.paths[0]}: pyarrow cannot select rows of the column {column.name!r} "
+                    f"({_first_line(error)}): store it as another type, such as string"
+                ) from error
+
     def _write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np
         import pyarrow as pa

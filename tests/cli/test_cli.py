@@ -203,6 +203,7 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path, capsys, mon
     [
         (["--version"], 0, ["scrapy-dedup "]),
         (["scna", "scan"], 2, ["'scna'", "report", "; see dedup --help\n"]),
+        (["why", "a"], 2, ["'why'", "; dedup why is now: dedup explain URL --ledger LEDGER; see"]),
         (
             ["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"],
             2,

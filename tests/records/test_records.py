@@ -310,6 +310,15 @@ class TestParquet:
         with pytest.raises(RecordError, match=message):
             opened(tmp_path / "a.parquet")
 
+    def test_a_column_of_which_no_rows_can_be_selected_is_refused_before_the_table_is_read(
+        self, tmp_path
+    ):
+        views = pa.array([["a"]], pa.list_(pa.string_view()))
+        pq.write_table(pa.table({"text": ["a"], "tags": views}), tmp_path / "a.parquet")
+        message = r"a.parquet: pyarrow cannot select rows of the column 'tags' \(.*string_view"
+        with pytest.raises(RecordError, match=message):
+            opened(tmp_path / "a.parquet").check_output(tmp_path / "b.parquet")
+
     def test_what_is_no_table_is_refused(self, tmp_path):
         (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(RecordError, match=r"a.parquet is not a Parquet file \("):
