@@ -4,7 +4,9 @@ import argparse
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
+from itertools import starmap
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
@@ -26,7 +28,7 @@ from dedup.methods.base import Method
 from dedup.plugins import MethodChoice
 from dedup.records.delimited import table_rows
 from dedup.rule import SHORT
-from dedup.search import order_to_compare
+from dedup.search import Pair, order_to_compare
 from dedup.stores.ledger_file import is_sqlite
 from dedup.stores.server_url import ServerUrl
 from dedup.text import Document, without_surrogates
@@ -63,10 +65,7 @@ def run(options: argparse.Namespace) -> None:
         sample = [[keys[number] for number in pair] for pair in candidates.sample(options.sample)]
         _write_pairs(options.output, sample, pages, answers)
         return
-    labels = {pair: answers[keys] for pair, keys in pairs.items() if keys in answers}
-    if not labels:
-        hint = "" if answers else ": its column label is empty"
-        raise ValueError(f"{options.answers} has no answer about a pair of these pages{hint}")
+    labels = _labels_of(pairs, answers, options.answers)
     texts, order = sequences_of(documents), order_to_compare(candidates.method, documents)
     # What the answers say of each threshold, and the text that would be lost there.
     results = {
@@ -79,13 +78,7 @@ def run(options: argparse.Namespace) -> None:
             "judged": len(labels),
             "method": candidates.method.name,
             "parameters": candidates.method.parameters,
-            "thresholds": [
-                {
-                    **step._asdict(), "precision": step.precision._asdict(),
-                    "recall": step.recall._asdict(), "lost_text": lost._asdict(),
-                }
-                for step, lost in results.items()
-            ],
+            "thresholds": list(starmap(_as_json, results.items())),
             "recommended": chosen and chosen.threshold,
         })  # fmt: skip
         return
@@ -96,6 +89,21 @@ def run(options: argparse.Namespace) -> None:
     _show(candidates, choice, results)
     if others := len(answers) - len(labels):
         show(f"{Count(others):answer is|answers are} about pairs that are not among these.")
+
+
+def _labels_of(
+    pairs: Mapping[Pair, frozenset[str]], answers: Answers, path: Path
+) -> dict[Pair, str]:
+    labels = {pair: answers[keys] for pair, keys in pairs.items() if keys in answers}
+    if not labels:
+        hint = "" if answers else ": its column label is empty"
+        raise ValueError(f"{path} has no answer about a pair of these pages{hint}")
+    return labels
+
+
+def _as_json(step: Step, lost: LostText) -> dict[str, Any]:
+    shares: dict[str, Any] = {"precision": step.precision, "recall": step.recall, "lost_text": lost}
+    return step._asdict() | {name: share._asdict() for name, share in shares.items()}
 
 
 def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Document]:

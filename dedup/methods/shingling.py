@@ -11,8 +11,7 @@ from dedup.arrays import Array
 from dedup.methods.arguments import check_whole, whole
 from dedup.methods.base import ArrayMethod, as_rows
 from dedup.methods.hashing import mix, seeds
-from dedup.methods.minhash import minimums
-from dedup.methods.shingles import ShingleMethod
+from dedup.methods.shingles import ShingleMethod, minimums
 from dedup.words import Words
 
 _MOST_KEYS = 20

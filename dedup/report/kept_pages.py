@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from heapq import heappush, heappushpop
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import xxhash
 
@@ -16,12 +16,20 @@ from dedup.text import to_utf8
 
 if TYPE_CHECKING:
     from dedup.stores.base import Store
-    from dedup.stores.reader import LedgerReader
     from dedup.view.view import View
 
 _PAGES = 2000
 _PAIRS_SHOWN = 50
 _SECONDS = 1.5
+
+
+class PageKeys(Protocol):
+    """Where the keys of pages are looked up: a store, or the reader of a ledger."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def key(self, number: int) -> str: ...
 
 
 def priority(key: str) -> int:
@@ -61,9 +69,7 @@ class KeptPages:
         if store.is_shared:
             await store.pages({match.page for _, match in self._nearest(view) if match})
 
-    def near_misses(
-        self, view: "View", store: "Store | LedgerReader", threshold: object
-    ) -> dict[str, Any]:
+    def near_misses(self, view: "View", pages: PageKeys, threshold: object) -> dict[str, Any]:
         """Return the distances of the nearest page beyond the threshold, and the nearest pairs.
 
         None is farther than twice the *threshold*, if that is known. Of the distances, the sample
@@ -74,7 +80,7 @@ class KeptPages:
         for record, match in self._nearest(view):
             compared += 1
             if match:
-                other, distance = store.key(match.page), match.distance
+                other, distance = pages.key(match.page), match.distance
                 objection = view.objection_to(record, match.page)
                 distances[math.ceil(100 * distance) / 100] += 1
                 miss = {"url": record.key, "other": other, "distance": round(distance, 4)}

@@ -14,14 +14,13 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import COUNTER_OF, StatCollector, counted
 from dedup.report.events import PageEvents
-from dedup.report.kept_pages import KeptPages
+from dedup.report.kept_pages import KeptPages, PageKeys
 from dedup.report.report import Report
 from dedup.rule import Kind, Verdict
-from dedup.stores.base import Store, StoreState
+from dedup.stores.base import StoreState
 from dedup.url_advice.contents import Content, Contents
 
 if TYPE_CHECKING:
-    from dedup.stores.reader import LedgerReader
     from dedup.view.view import View
 
 logger = get_logger(__name__)
@@ -162,7 +161,7 @@ class Summary:
     def finish(
         self,
         view: "View | None" = None,
-        store: "Store | LedgerReader | None" = None,
+        store: PageKeys | None = None,
         state: StoreState | None = None,
         *,
         spider: str = "",
@@ -212,9 +211,7 @@ class Summary:
             }
         )
 
-    def _gathered(
-        self, view: "View | None", store: "Store | LedgerReader | None"
-    ) -> dict[str, Any]:
+    def _gathered(self, view: "View | None", store: PageKeys | None) -> dict[str, Any]:
         """Return what the pages show, by the keys of a report; a failure costs one part of it."""
         figures: dict[str, Any] = {
             "nearest_kept": _NOTHING_NEAR, "near_misses": [], "chinese_scripts": None,

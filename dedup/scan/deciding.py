@@ -1,7 +1,7 @@
 """Which records of a collection are kept: the first pass over it."""
 
 import pickle
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
@@ -50,13 +50,8 @@ def scan(
     seen: set[str] = set()
     with closing(all_records(reader, workers, saved)) as batches:
         for records in batches:
-            new = []
-            for number, record in enumerate(records, len(outcome.fates)):
-                if record.error is not None and not skip_bad:
-                    raise RecordError(record.error)
-                sequences += record.sequences.different if record.sequences else 0
-                if outcome.note(record, with_key=with_keys) is Fate.NEW:
-                    new.append((number, record))
+            new = _note(records, outcome, skip_bad=skip_bad, with_keys=with_keys)
+            sequences += sum(record.sequences.different for record in records if record.sequences)
             if good < _RECORDS_WITHOUT_FIELD:
                 fields = [record.fields for record in records if record.error is None]
                 good += len(fields)
@@ -76,6 +71,19 @@ def scan(
             judge.judge(batch)
     judge.finish(sequences)
     return outcome
+
+
+def _note(
+    records: Sequence[ReadRecord], outcome: Outcome, *, skip_bad: bool, with_keys: bool
+) -> list[tuple[int, ReadRecord]]:
+    """Note the next *records* in *outcome*; return those that are to be judged, by number."""
+    new = []
+    for number, record in enumerate(records, len(outcome.fates)):
+        if record.error is not None and not skip_bad:
+            raise RecordError(record.error)
+        if outcome.note(record, with_key=with_keys) is Fate.NEW:
+            new.append((number, record))
+    return new
 
 
 class _Waiting:

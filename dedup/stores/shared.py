@@ -227,12 +227,7 @@ class SharedStore(Store):
     async def _new_entries(self, answer: Answer) -> list[Entry]:
         """Return the entries that were not followed yet, up to the own claims."""
         entries, known = answer.entries, self._last_entry
-        # As far as it can be told without pages.
-        if known and entries:
-            first = entries[0]
-            is_same = (*first[:4], type(first.event)) == (*known[:4], type(known.event))
-        else:
-            is_same = not known and (not entries or entries[0].position == 1)
+        is_same = _go_on_after(known, entries)
         last = answer.made[-1] if answer.made else math.inf if answer.lost else 0
         end = entries[-1].position if entries else 0
         entries = entries[1:] if known else entries
@@ -302,3 +297,14 @@ class SharedStore(Store):
     @property
     def nbytes(self) -> int:
         return self._pages.nbytes + 200 * len(self._news.duplicates)
+
+
+def _go_on_after(known: Entry | None, entries: Sequence[Entry]) -> bool:
+    """Return whether *entries* begin with the last *known* one, without that with the first of all.
+
+    As far as it can be told without pages.
+    """
+    if not (known and entries):
+        return not known and (not entries or entries[0].position == 1)
+    first = entries[0]
+    return (*first[:4], type(first.event)) == (*known[:4], type(known.event))
