@@ -62,9 +62,8 @@ def values_of(
 
     But for the fields *ignored*, by their names without places.
 
-    ``None``, empty strings and empty containers say nothing. A list of single values says each of
-    them, in any order. Tuples, lists of which a value begins with a digit, and lists of anything
-    else count by place. Raises UnreadableItemError.
+    ``None``, empty strings and empty containers say nothing. What is in lists and tuples counts by
+    place, what is in sets does not. Raises UnreadableItemError.
     """
     found: list[Value] = []
     # Each with the way to it, and how deep it lies.
@@ -101,11 +100,6 @@ def _is_flat(values: Iterable[Any]) -> bool:
     return all(value is None or isinstance(value, _SINGLE) for value in values)
 
 
-def _have_places(values: Iterable[Any]) -> bool:
-    """Return whether the order of single *values* counts: a score of 3 and 1 is none of 1 and 3."""
-    return isinstance(values, tuple) or any(map(_FIGURE.match, map(str, values)))
-
-
 def _members(
     value: Any, adapter: Callable[[Any], Mapping[str, Any]]
 ) -> Iterable[tuple[str, str, Any]]:
@@ -114,14 +108,15 @@ def _members(
     Raises TypeError if nobody knows.
     """
     if isinstance(value, list | tuple | deque | set | frozenset):
-        is_set = isinstance(value, set | frozenset)
-        if _is_flat(value) and (is_set or not _have_places(value)):
-            return [("", "", member) for member in value]
-        if is_set:
+        if isinstance(value, set | frozenset):
+            if _is_flat(value):
+                return [("", "", member) for member in value]
             if not all(isinstance(member, tuple) and _is_flat(member) for member in value):
                 raise TypeError("the order of a set is another one in each process")
             value = sorted(value, key=repr)
-        return [("", str(place), member) for place, member in enumerate(value)]
+        # Blanks stand between tags: another menu would give all that follows other places.
+        shown = (member for member in value if not (isinstance(member, str) and member.isspace()))
+        return [("", str(place), member) for place, member in enumerate(shown)]
     fields = value if isinstance(value, Mapping) else adapter(value)
     # Of a pydantic model that allows others than its own, itemadapter leaves these out.
     extra = getattr(value, "__pydantic_extra__", None) or {}
@@ -361,7 +356,6 @@ class PageOfItem:
 
 # In re, the vowel signs of Hindi and the like would end a word.
 _WORD = regex.compile(r"\w+")
-_FIGURE = re.compile(r"\A\W*\d")
 _VERSION = re.compile(r"v\d+(?:\.\w+)+", re.IGNORECASE)
 # Of scripts that do not separate words.
 _UNSEPARATED = re.compile(

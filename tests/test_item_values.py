@@ -98,8 +98,8 @@ class TestWhatIsRead:
             Value("name", "name", "Kettle"),
             Value("offers.0.price", "offers.price", 5),
             Value("offers.1.price", "offers.price", 6),
-            Value("tags", "tags", "red"),
-            Value("tags", "tags", "new"),
+            Value("tags.0", "tags", "red"),
+            Value("tags.1", "tags", "new"),
         ]
 
     @each(
@@ -109,8 +109,8 @@ class TestWhatIsRead:
             UserDict(ITEM),
             Offer(ITEM),
             Offer(ITEM | {"offers": deque([Price(5), Price(6)])}),
-            DataOffer("Kettle", [Price(5), Price(6)], ["new", "red"]),
-            AttrsOffer("Kettle", [{"price": 5}, Price(6)], {"new", "red"}),
+            DataOffer("Kettle", [Price(5), Price(6)], ("red", "new")),
+            AttrsOffer("Kettle", [{"price": 5}, Price(6)], deque(["red", "new"])),
             PydanticOffer.model_validate(ITEM),
         ],
     )
@@ -135,13 +135,12 @@ class TestWhatIsRead:
         [
             ({"a": "x  y\n z "}, {"a": "x y z"}),
             ({"a": "x\u00a0y"}, {"a": "x y"}),
-            ({"a": ["x", None, "y"]}, {"a": ["y", "x"]}),
-            ({"a": ["x1", "y"]}, {"a": ["y", "x1", "y"]}),
-            ({"a": {"x", "y"}}, {"a": ["x", "y"]}),
+            ({"a": ["x", None]}, {"a": ["x", ""]}),
+            ({"a": ["\n  ", "x", " ", "y"]}, {"a": ["x", "y", "\n"]}),
             ({"a": Decimal("5.00")}, {"a": "5.00"}),
         ],
     )
-    def test_white_space_order_of_single_values_and_types_do_not_count(self, one, other):
+    def test_white_space_and_types_do_not_count(self, one, other):
         assert are_equal(one, other)
 
     @each(
@@ -149,15 +148,14 @@ class TestWhatIsRead:
         [
             ({"a": (5, 6)}, {"a": (6, 5)}),
             ({"a": ("x", "y")}, {"a": ("y", "x")}),
-            ({"a": [3, 1]}, {"a": [1, 3]}),
-            ({"a": ["$3", "$1"]}, {"a": ["$1", "$3"]}),
-            ({"a": deque(["6 : 4", "4 : 6", None])}, {"a": ["4 : 6", "6 : 4", None]}),
-            ({"a": ["tea", "-2 g", "salt", "5 g"]}, {"a": ["tea", "5 g", "salt", "-2 g"]}),
+            ({"a": ["Yes", "No", "Yes"]}, {"a": ["No", "Yes", "Yes"]}),
+            ({"a": deque([3, 1])}, {"a": [1, 3]}),
+            ({"a": ["", "3"]}, {"a": ["3", ""]}),
             ({"a": [(1, 2)]}, {"a": [(2, 1)]}),
             ({"a": "5 €"}, {"a": "5 $"}),
         ],
     )
-    def test_case_and_the_place_in_other_lists_and_in_tuples_count(self, one, other):
+    def test_case_and_the_place_in_lists_and_tuples_count(self, one, other):
         assert not says_all(one, other)
         assert not says_all(other, one)
 
@@ -568,13 +566,11 @@ class TestWhatIsStored:
         assert stored == b"".join(sorted(keys_of(stored)))
 
     def test_more_values_than_are_told_apart_are_one(self):
-        tags = [chr(0x4E00 + number) for number in range(MOST_VALUES + 1)]
-        most, more = {"a": tags[:-1]}, {"a": tags}
+        most, more = ({"a": list(range(count))} for count in (MOST_VALUES, MOST_VALUES + 1))
         assert len(said(most).to_bytes()) == MOST_VALUES * SIZE_OF_VALUE
         assert len(said(more).to_bytes()) == SIZE_OF_VALUE
         assert not says_all(more, most)
-        assert are_equal(more, {"a": more["a"][::-1]})
-        assert not says_all({"a": [*more["a"][1:], -1]}, more)
+        assert not says_all({"a": more["a"][::-1]}, more)
 
     @pytest.mark.slow
     def test_it_is_the_same_in_every_process(self):
