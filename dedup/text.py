@@ -324,19 +324,18 @@ def count_words(text: str, tokens: int) -> int:
 def numbers_in(text: str) -> tuple[str, ...]:
     """Return the numbers in *text*, each once, sorted; of very many, what stands for them all.
 
-    Each has its currency, or a unit of up to three letters. Those in Chinese signs have what is
-    counted. Versions are none: they follow a v and have a point, or have three parts or more of at
-    most two digits.
+    Each has its currency, or its unit: up to three letters, or two such, as mg/ml. Those in Chinese
+    signs have the sign that follows; 一 alone is none. Nor are versions that follow a v.
 
-    >>> numbers_in("Brew v1.9, or 2.0.1: 2 rooms, 1.250.000 EUR from 1.5.2026, 4x4, at -10 °C")
-    ('-10°C', '1.250.000EUR', '1.5.2026', '2', '4x4')
+    >>> numbers_in("Brew v1.9: 2 rooms, 1.250.000 EUR from 1.5.26, 4x4, at -10 °C, or 3 km/h")
+    ('-10°C', '1.250.000EUR', '1.5.26', '2', '3km/h', '4x4')
     """
     has_chinese = _CHINESE_DIGIT.search(_beyond_ascii(text))
     found = {*_CHINESE_NUMBER.findall(text)} if has_chinese else set()
     for match in _NUMBER.finditer(text):
         (number, unit), start = match.groups(""), match.start()
         before = text[max(0, start - 1) : start]
-        if (before in ("v", "V") and "." in number) or _VERSION.match(number):
+        if before in ("v", "V") and "." in number:
             continue
         if before.isascii() and before.isalpha():  # a V8 has no unit
             unit = ""
@@ -359,15 +358,16 @@ _MOST_CHARACTERS = 400
 _DIGITS = "[\\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+"
 _CURRENCIES = "$£¥₩€₹₺₽"
 _MINUS = "-\u2212"
+_UNIT = r"[^\W\d_]{1,3}"
 _NUMBER = re.compile(
     rf"({_DIGITS}(?:[.,]{_DIGITS})*(?:[a-zA-Z]+\d+)*)"
-    rf"(?:\s*(°?[^\W\d_]{{1,3}}|[%°{_CURRENCIES}])(?!\w))?"
+    rf"(?:\s*(°?{_UNIT}(?:/{_UNIT})?|[%°{_CURRENCIES}])(?!\w))?"
 )
-_CHINESE_DIGIT = re.compile("[〇零一二两三四五六七八九十百千万亿]")
+_CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
+_CHINESE_DIGIT = re.compile(_CHINESE_DIGITS)
 _CHINESE_NUMBER = re.compile(  # where they begin, so that many are not counted again from each one
-    f"(?<!{_CHINESE_DIGIT.pattern}){_CHINESE_DIGIT.pattern}+[年月日岁元块条款章节名期届号楼]"
+    rf"(?<!{_CHINESE_DIGITS})(?!一(?!{_CHINESE_DIGITS})){_CHINESE_DIGITS}+\w?"
 )
-_VERSION = re.compile(r"\A(?:0|[1-9]\d?)(?:\.(?:0|[1-9]\d?)){2,}(?![.\d])")
 
 
 def _subwords(word: str) -> "Iterator[str]":
