@@ -324,11 +324,12 @@ def count_words(text: str, tokens: int) -> int:
 def numbers_in(text: str) -> tuple[str, ...]:
     """Return the numbers in *text*, each once, sorted; of very many, what stands for them all.
 
-    Each has its currency, or its unit: up to three letters, or two such, as mg/ml. Those in Chinese
+    Each has its currency, or its unit: up to three letters, or two such, as mg/ml. Those that signs
+    join are one, as dates, times and scores, and so are groups of three digits. Those in Chinese
     signs have the sign that follows; 一 alone is none. Nor are versions that follow a v.
 
-    >>> numbers_in("Brew v1.9: 2 rooms, 1.250.000 EUR from 1.5.26, 4x4, at -10 °C, or 3 km/h")
-    ('-10°C', '1.250.000EUR', '1.5.26', '2', '3km/h', '4x4')
+    >>> numbers_in("Brew v1.9: 2 rooms, 1 250 EUR from 1.5.26, 9:30, at -10 °C, or 3 km/h")
+    ('-10°C', '1.5.26', '1250EUR', '2', '3km/h', '9:30')
     """
     has_chinese = _CHINESE_DIGIT.search(_beyond_ascii(text))
     found = {*_CHINESE_NUMBER.findall(text)} if has_chinese else set()
@@ -343,7 +344,7 @@ def numbers_in(text: str) -> tuple[str, ...]:
             before in _MINUS and not text[max(0, start - 2) : start - 1].strip()
         ):
             number = before + number
-        found.add(number + unit)
+        found.add("".join(number.split()) + unit)
     numbers = tuple(sorted(found))
     together = " ".join(numbers)
     if len(together) <= _MOST_CHARACTERS:
@@ -360,7 +361,8 @@ _CURRENCIES = "$£¥₩€₹₺₽"
 _MINUS = "-\u2212"
 _UNIT = r"[^\W\d_]{1,3}"
 _NUMBER = re.compile(
-    rf"({_DIGITS}(?:[.,]{_DIGITS})*(?:[a-zA-Z]+\d+)*)"
+    rf"((?:\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}})+(?!\d)|{_DIGITS})"  # 1 500
+    rf"(?:[.,:/'\u2019\u2013-]{_DIGITS}|[a-zA-Z]+\d+)*)"  # 1,250.50; 9:30; 4x4
     rf"(?:\s*(°?{_UNIT}(?:/{_UNIT})?|[%°{_CURRENCIES}])(?!\w))?"
 )
 _CHINESE_DIGITS = "[〇零一二两三四五六七八九十百千万亿]"
