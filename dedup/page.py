@@ -16,9 +16,10 @@ from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.limits import split_url
 from dedup.lost_text import Sequences, sequences_of, sure_halvings
 from dedup.methods.base import Method
+from dedup.numbers import numbers_in
 from dedup.preference import is_version
 from dedup.record import PageRecord
-from dedup.text import Document, count_words, numbers_in, simplify, without_surrogates
+from dedup.text import Document, count_words, simplify, without_surrogates
 from dedup.words import Documents
 
 

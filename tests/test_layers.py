@@ -12,7 +12,7 @@ from dedup.cli import COMMANDS
 LAYERS = """
 arrays
 text evidence atomic_file choices limits units wilson
-words lexicon diff records logs record scopes extraction preference fingerprints
+words numbers lexicon diff records logs record scopes extraction preference fingerprints
 methods rule claim item_values canonical
 record_field plugins lost_text dropped
 index

@@ -4,8 +4,8 @@ import pytest
 from crawls import crawl_site
 from texts import article, page
 
+from dedup.numbers import numbers_in
 from dedup.scrapy_plugin import Extension
-from dedup.text import numbers_in
 
 
 @pytest.mark.parametrize(("without_item", "is_read_ahead"), [(None, True), (5, False), (14, False)])
