@@ -129,7 +129,10 @@ def preference_of(names: str) -> tuple[Preference, str | None]:
     """Return the preference that *names* stand for, and the field that ``newest:FIELD`` names."""
     with _naming("--keep"):
         preference = load_preference(CRITERIA, _DATE.sub("newest", names))
-        return preference, next(iter(_DATE.findall(names)), None)
+        fields = _DATE.findall(names)
+        if len(fields) > 1:
+            raise ValueError(f"newest is there twice, got {names!r}")
+        return preference, fields[0] if fields else None
 
 
 @contextmanager

@@ -106,7 +106,8 @@ def run(options: argparse.Namespace) -> None:
     check_numbers(options, workers=1, min_tokens=0)
     gc.freeze()  # what was imported stays, and is not to be looked at again and again
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
-    figures = (_scan if options.spark is None else _scan_on_spark)(options, rule) | {
+    figures = _scan(options, rule) if options.spark is None else _scan_on_spark(options, rule)
+    figures |= {
         "method": options.method, "keep": options.keep, "evidence": options.evidence,
         "seconds": round(perf_counter() - start, 3),
     }  # fmt: skip
@@ -151,6 +152,9 @@ def _scan(options: argparse.Namespace, rule: Rule) -> dict[str, Any]:
     reader, keep = _reader_of(options, format_of(inputs), inputs)
     format_ = reader.format
     format_.check_output(output)
+    for path in filter(None, (output, clusters)):
+        if any(folder.resolve() in path.resolve().parents for folder in inputs):
+            raise ValueError(f"{path} is in an input")
     is_continued = options.sketches and options.sketches.exists()
     check_new(output, clusters, None if is_continued else options.sketches)
     with (

@@ -30,12 +30,15 @@ __all__ = [
 def format_of(paths: Sequence[Path]) -> type[Format]:
     """Return the format that all *paths* share, by their suffixes.
 
-    Raises RecordError if the formats differ, or one is unknown.
+    Raises RecordError if the formats differ, one is unknown, or a path does not exist.
     """
+    for path in paths:
+        if not path.exists():
+            raise RecordError(f"{path} does not exist")
+        if not (path.is_file() or path.is_dir()):
+            raise RecordError(f"{path} is not a regular file, which can be read twice")
     kinds = [Folder if path.is_dir() else format_of_name(path) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
-        if path.exists() and not (path.is_file() or kind is Folder):
-            raise RecordError(f"{path} is not a regular file, which can be read twice")
         if kind is not kinds[0]:
             raise RecordError(f"all inputs must have one format, and {path} is not {kinds[0].name}")
     return kinds[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from dedup.records.base import Fields, Format, Piece, Record, RecordError, decode_html
+from dedup.records.base import Fields, Format, Piece, RawRecord, Record, RecordError, decode_html
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".text", ".md")
@@ -47,13 +47,23 @@ class Folder(Format):
     def has_html(self) -> bool:
         return any(name.lower().endswith(HTML) for _, name in self._names)
 
-    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
-        content = file.read()
-        yield len(content), (content, path, os.fstat(file.fileno()).st_mtime)
+    def raw_records(self) -> Iterator[RawRecord]:
+        self._bytes_before = 0
+        for (folder, name), (size, _) in zip(self._names, self._states, strict=True):
+            yield RawRecord(str(folder / name), 1, size, (str(folder), name))
+            self._bytes_before += size
 
-    def parse(self, data: tuple[bytes, Path, float]) -> Record:
-        content, path, date = data
-        key = next(str(path.relative_to(folder)) for folder in self.paths if folder in path.parents)
+    def _read(self, path: Path, file: BinaryIO) -> Iterator[Piece]:
+        raise NotImplementedError("files of folders are read by `parse`")
+
+    def parse(self, data: tuple[str, str]) -> Record:
+        folder, key = data
+        path = Path(folder, key)
+        try:
+            content = path.read_bytes()
+            date = path.stat().st_mtime
+        except OSError as error:
+            raise RecordError(f"cannot be read ({error.strerror})") from error
         if path.suffix.lower() in HTML:
             return Record(decode_html(content), True, key, date)
         try:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from dedup.arrays import Packed
 from dedup.lost_text import Sequences
-from dedup.preference import Copy, Preference, first, newest
+from dedup.preference import CRITERIA, Copy, Preference, first, newest
 from dedup.record import PageRecord
 from dedup.records import Fields, Folder, Format, RecordError
 from dedup.rule import Rule
@@ -45,7 +45,8 @@ def scan(
     and if there is no record, or none has the fields that were asked for.
     """
     judge = RecordJudge(reader.method, rule, has_pages=reader.has_pages)
-    outcome, waiting = judge.outcome, _Waiting(keep) if keep.changes_order else None
+    outcome = judge.outcome
+    waiting = _Waiting(keep) if keep.changes_order else None
     good = sequences = 0
     seen: set[str] = set()
     with closing(all_records(reader, workers, saved)) as batches:
@@ -123,6 +124,10 @@ def check_together(
     kind: type[Format], fields: Fields, scope: Scope | None, keep: Preference
 ) -> None:
     """Raise ValueError, which begins with the name of an option, for what does not go together."""
+    if not keep.criteria:
+        raise ValueError(f"keep must name a criterion, one of {', '.join(CRITERIA)}")
+    if first in keep.criteria[:-1]:
+        raise ValueError("keep: after first, nothing is left to decide")
     where = scope or Scope.of("crawl")
     if newest in keep.criteria and kind is not Folder and not fields.date:
         raise ValueError("keep newest needs the name of the field with the date")

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
@@ -91,9 +92,11 @@ def read_raws(
         if not under_way:
             return
         batch, future = under_way.popleft()
-        read = iter(_result(future, sum(raw.error is None for raw in batch)))
-        records = (ReadRecord(error=shorten(r.error)) if r.error else next(read) for r in batch)
-        yield list(map(_placed, batch, records))
+        read = iter(_result(future, [raw.data for raw in batch if raw.error is None], pool))
+        yield [
+            _placed(raw, next(read) if raw.error is None else ReadRecord(error=shorten(raw.error)))
+            for raw in batch
+        ]
 
 
 def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
@@ -109,12 +112,16 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
         yield batch
 
 
-def _result(future: Future[list[ReadRecord]], count: int) -> list[ReadRecord]:
-    """Return what was read of so many records at once: where that fails, all of them are unread."""
+def _result(future: Future[list[ReadRecord]], data: list[Any], pool: Pool) -> list[ReadRecord]:
+    """Return what was read of *data*: one by one where reading all of it at once fails."""
     try:
         return future.result()
     except ReadError as error:
         if error.cause == "start":
             raise RecordError(str(error)) from error
-        unread = shorten(f"{error.cause}: {error}")
-        return [ReadRecord(has_field=True, unread=unread)] * count
+        if len(data) == 1:
+            return [ReadRecord(has_field=True, unread=shorten(f"{error.cause}: {error}"))]
+    records = []
+    for one in data:
+        records += _result(pool.submit(RecordReader.read, [one]), [one], pool)
+    return records

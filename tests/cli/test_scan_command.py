@@ -184,12 +184,15 @@ def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
 
 
 WRONG = [
-    (["nowhere.jsonl", "-o", "new.jsonl"], "nowhere.jsonl cannot be used (No such file"),
+    (["nowhere.jsonl", "-o", "new.jsonl"], "nowhere.jsonl does not exist"),
     (["a.jsonl", "-o", "new.csv"], "new.csv must end in one of .jsonl, .jl, .ndjson, .json, "),
     (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists: remove it, or choose another"),
     (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be in a folder that exists"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists: remove"),
+    (["nowhere", "-o", "new"], "nowhere does not exist"),
+    (["site", "-o", "site/new"], "site/new is in an input"),
+    (["site", "-o", "new", "--clusters", "site/c"], "site/c is in an input"),
     (["site", "-o", "full"], "full exists: remove it, or choose another name"),
     (["links", "-o", "new"], "there is no record in links: no file .html .htm"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
@@ -201,6 +204,9 @@ WRONG = [
     (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs the name of the fie"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "https, clean-url, newest-versi"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest:a,newest:b"], "--keep newest is there twice"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", ","], "--keep must name a criterion, one of first, "),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "first,longest"], "--keep: after first, nothing is"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "own.newest:f"], "got 'own.newest:f': No module named"),
     (["a.jsonl", "-o", "n.jsonl", "--sketches", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.warc", "-o", "n.warc", "--keep", "newest:d"], "a warc has no fields to be named"),

@@ -423,10 +423,12 @@ class TestFolder:
             (tmp_path / name).write_bytes(data)
         format_ = opened(tmp_path)
         raws = list(format_.raw_records())
-        assert [raw.data[1].name for raw in raws] == ["a.txt", "b.HTML", "bad.txt"]
+        assert [raw.data[1] for raw in raws] == ["a.txt", "b.HTML", "bad.txt"]
         assert format_.parse(raws[0].data)[:3] == ("<p>北京", False, "a.txt")
         assert format_.parse(raws[1].data)[:3] == ('<meta charset="gbk"><p>北京', True, "b.HTML")
         assert errors(format_)[2] == "not utf-8 (invalid start byte at 0)"
+        (tmp_path / "bad.txt").unlink()  # since, or it may not be read
+        assert errors(format_)[2] == "cannot be read (No such file or directory)"
 
     def test_each_process_that_parses_files_has_their_names_once(self, tmp_path):
         (tmp_path / "below").mkdir()

@@ -184,15 +184,14 @@ class TestHtml:
 
 
 @pytest.mark.slow
-def test_texts_of_a_task_that_fails_are_kept_unread(tmp_path, monkeypatch):
+def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch):
     monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
-    monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 2)
     outcome = of_texts(tmp_path, *COPIES, method=DiesOf("and more"), workers=2)
-    assert fates(outcome) == ["new", "near", "unread", "unread"]
+    assert fates(outcome) == ["new", "near", "unread", "new"]
     rows = ["text,url", f"{COPIES[0]},a", "a row,of three,columns", f"{COPIES[2]},c", "short,d"]
     (tmp_path / "c.csv").write_text("\n".join(rows))
     assert fates(scanned(tmp_path / "c.csv", DiesOf("and more"), skip_bad=True, workers=2)) == [
-        "new", "bad", "unread", "unread",
+        "new", "bad", "unread", "new",
     ]  # fmt: skip
 
 
