@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if argument in COMMANDS), None)
     name = program if command is None else f"{program} {command}"
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     message = ""
     try:
         code = _run(arguments, program, command)

@@ -155,14 +155,23 @@ def _show_errors(collection: Collection, method: str, errors: Errors, count: int
 
 
 def _write_lexicon(inputs: Iterable[Path], output: Path, text_field: str) -> None:
-    number, counts = 0, Counter[str]()
-    for text in filter(None, _texts(inputs, text_field)):
-        number += 1
-        counts.update(set(Document.from_main_text(text).tokens))
+    number = without_text = 0
+    counts: Counter[str] = Counter()
+    for text in _texts(inputs, text_field):
+        if text:
+            number += 1
+            counts.update(set(Document.from_main_text(text).tokens))
+        else:
+            without_text += 1
     digest = write_lexicon(output, number, counts)
     words = sum(count >= AT_LEAST for count in counts.values())
     name = printable(str(output))
     print(f"{name}: {Count(words):word} of {Count(number):document}, digest {digest}")
+    if without_text:
+        print(
+            f"{Count(without_text):document was skipped, without|documents were skipped, without} "
+            f"text (JSON lines: in the field {text_field!r})"
+        )
 
 
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import urllib3
@@ -48,6 +49,7 @@ them knows it. Two pages: how they compare.
 """
 _MOST_BYTES = 10_000_000
 _SECONDS = 30.0
+_CHUNK = 1 << 16
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _HEADERS = {
     "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
@@ -163,14 +165,14 @@ def read_source(source: str) -> tuple[str, bool]:
     content_type = "text/html" if source.lower().endswith(HTML) else ""
     try:
         if source.lower().startswith(("http://", "https://")):
-            url, retries = safe_url_string(source), urllib3.Retry(connect=0, read=0, redirect=10)
+            retries = urllib3.Retry(connect=0, read=0, redirect=10)
             with urllib3.request(
-                "GET", url, headers=_HEADERS, timeout=_SECONDS, retries=retries,
-                preload_content=False,
+                "GET", safe_url_string(source), headers=_HEADERS, timeout=_SECONDS,
+                retries=retries, preload_content=False,
             ) as response:  # fmt: skip
                 if response.status != 200:
                     raise HTTPError(f"status {response.status}")
-                body = response.read(_MOST_BYTES + 1)
+                body = _body_of(response)
                 content_type = response.headers.get("Content-Type", "")
         else:
             with Path(source).open("rb") as file:
@@ -184,6 +186,17 @@ def read_source(source: str) -> tuple[str, bool]:
     if "\0" in text:
         raise ValueError(f"{source} is not text: it has NUL characters")
     return text, content_type.lower().startswith(_HTML_TYPES)
+
+
+def _body_of(response: urllib3.BaseHTTPResponse) -> bytes:
+    """Return what an answer has, up to a byte too many; raises HTTPError if it takes too long."""
+    end, body = monotonic() + _SECONDS, b""
+    # The time limit of urllib3 is that of each part, however small.
+    while len(body) <= _MOST_BYTES and (part := response.read1(_CHUNK)):
+        body += part
+        if monotonic() > end:
+            raise HTTPError(f"it takes longer than {_SECONDS:.0f} seconds")
+    return body
 
 
 def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:

@@ -48,6 +48,8 @@ class Delimited(LineFormat):
                 data = [row[place] for place in self._places.values()]
             elif row:  # no empty line
                 error = f"{len(row)} columns, where the header has {len(self._names)}"
+            if error and len(lines) > 1:
+                error += f", in {len(lines):,} lines: is a quote not closed?"
             if data or error:
                 line = b"".join(lines)
                 yield len(line), data, error, line

@@ -42,9 +42,8 @@ class SketchesFile:
         in use, is no file of sketches, or has another identity; OSError if it cannot be made.
         """
         path, own = path.resolve(), json.loads(json.dumps({"format": _FORMAT, **identity}))
-        lock = FileLock(f"{path}.lock", timeout=0)
         try:
-            lock.acquire()
+            lock = FileLock(f"{path}.lock", timeout=0).acquire()
         except Timeout as error:
             in_use = "is in use: one scan at a time; wait for it, or name another file"
             raise RecordError(f"{path} {in_use}") from error
@@ -56,10 +55,12 @@ class SketchesFile:
             elif (stored := _identity_in(first)) is None:
                 raise RecordError(f"{path} is not a file of sketches; name another file")
             elif stored != own:
-                told = "; ".join(differences(stored, own, sorted({*stored, *own})))
+                told = list(differences(stored, own, sorted({*stored, *own} - {"inputs"})))
+                if stored.get("inputs") != own.get("inputs"):
+                    told.append("the inputs changed since, are others, or in another order")
                 raise RecordError(
-                    f"{path} is of another scan: {told}. Name another file, or remove this one if "
-                    "it is of no use any more"
+                    f"{path} is of another scan: {'; '.join(told)}. Name another file, or "
+                    "remove this one if it is of no use any more"
                 )
             yield saved
 

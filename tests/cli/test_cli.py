@@ -164,6 +164,7 @@ def test_of_lines_and_texts_the_words_are_counted_and_those_without_a_text(
     arguments = ("evaluate", "--lexicon", *inputs, "-o", path, "--text-field", "body")
     out = shown(capsys, *arguments)
     assert out.partition(": ")[2][:25] == "2 words of 3 documents, d"
+    assert "2 documents were skipped, without text (JSON lines: in the field 'body')" in out
     assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2}
 
 
@@ -177,6 +178,12 @@ def test_whatever_is_shown_may_not_be_written(arguments):
     os.close(reader)
     with open(writer, "w") as broken:
         assert run_into(broken, *arguments) == (0, "")
+
+
+def test_an_output_may_be_closed_by_who_called(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["methods"]) == 0
+    sys.stdout.close()
 
 
 @each("name", ["", *COMMANDS])

@@ -128,7 +128,7 @@ OTHER = {
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "date": (["--keep", "newest:on"], "date field None there, 'on' here"),
-    "input": (["more.jsonl"], "inputs '"),
+    "input": (["more.jsonl"], "the inputs changed since, are others, or in another order. Name"),
 }
 
 
@@ -164,7 +164,7 @@ def test_inputs_that_changed_or_are_in_another_order_need_another_file(scanned, 
     failed = partial(refused, capsys, "scan")
     both, asked = ("--sketches", "both", "-o"), ("-o", "e.jsonl", *SKETCHES)
     shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "c.jsonl")
-    told = "is of another scan: inputs '"
+    told = "is of another scan: the inputs changed since, are others, or in another order. Name"
     assert told in failed("more.jsonl", "a.jsonl", *both, "d.jsonl")
     shown(capsys, "scan", "a.jsonl", "more.jsonl", *both, "d.jsonl")
     with (scanned / "a.jsonl").open("a") as file:

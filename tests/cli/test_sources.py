@@ -94,6 +94,7 @@ def answering(*parts, pause):
     ("sent", "message"),
     [
         (b"HTTP/1.1 200 OK\r\n", "Read timed out"),
+        ([b"HTTP/1.1 200 OK\r\n\r\n", *[b"word "] * 20, b"end"], "takes longer than"),
         (
             b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe end",
             "7 bytes read, 93 more expected",

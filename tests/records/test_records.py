@@ -259,7 +259,7 @@ class TestDelimited:
             "3 columns, where the header has 2",
             "not a CSV row (',' expected after '\"')",
             None,
-            "not a CSV row (unexpected end of data)",
+            "not a CSV row (unexpected end of data), in 2 lines: is a quote not closed?",
         ]
 
     @pytest.mark.parametrize(
