@@ -1,5 +1,6 @@
 """Labelled collections of pages -> precision, recall, F1 and cost of methods."""
 
+import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -90,7 +91,9 @@ def read_collection(
 
 def _labels(path: Path, numbers: Mapping[str, int | None]) -> dict[Pair, str]:
     labels: dict[Pair, str] = {}
-    for where, (one, other, label) in table_rows(path, "id1", "id2", "label"):
+    # An id may begin with a quote.
+    rows = table_rows(path, "id1", "id2", "label", quoting=csv.QUOTE_NONE)
+    for where, (one, other, label) in rows:
         if label not in LABELS:
             raise RecordError(f"{where}: label must be one of {', '.join(LABELS)}, got {label!r}")
         if unknown := [key for key in (one, other) if key not in numbers]:

@@ -45,6 +45,14 @@ def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
     assert (collection.keys, collection.labels) == (["page"], {})
 
 
+def test_ids_may_have_quotes(tmp_path):
+    pages, labels = (
+        {'"a': WORDS, '"b"': WORDS, "c": WORDS},
+        [('"a', "c", "dup"), ('"b"', "c", "dup")],
+    )
+    assert len(read_collection(write(tmp_path / "quotes", pages, labels)).labels) == 2
+
+
 def test_a_collection_has_pages_of_so_many_words_as_a_crawl_counts_them(tmp_path):
     chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早"}
     folder = write(tmp_path / "zh", chinese, [])

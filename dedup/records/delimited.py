@@ -5,7 +5,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dedup.records.base import Fields, Piece, Record, RecordError, columns_of, record_of
 from dedup.records.lines import LONGEST_LINE, LineFormat, decompressed
@@ -101,14 +101,16 @@ def _header(path: Path) -> tuple[bytes, str, list[str]]:
     return b"".join(lines), delimiter, names
 
 
-def table_rows(path: Path, *columns: str) -> Iterator[tuple[str, list[str]]]:
+def table_rows(
+    path: Path, *columns: str, quoting: Any = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the *columns* of each row of a table with tabs after its file and line, for messages.
 
     Missing cells are empty. Raises RecordError for a file that is no such table.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines, delimiter="\t")
+            rows = csv.DictReader(lines, delimiter="\t", quoting=quoting)
             if missing := set(columns) - set(rows.fieldnames or ()):
                 raise RecordError(f"{path} lacks the columns {', '.join(sorted(missing))}")
             for row in rows:

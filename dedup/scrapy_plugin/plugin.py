@@ -225,7 +225,10 @@ class Extension:
         self.feeds.take_over()
         await self.checkpoints.start(str(spider.name))
         self.pool.start()
-        gc.freeze()  # what was imported stays: the collector need not look at it again and again
+        # What was imported stays: the collector need not look at it again and again. What an
+        # earlier crawl of this process left does not.
+        gc.collect()
+        gc.freeze()
         engine = self._crawler.engine
         if self.canonicals.are_asked and engine and engine.scheduler is not None:
             self.canonicals.watch(engine.scheduler)

@@ -5,6 +5,7 @@ import gc
 import json
 import logging
 import re
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,15 +72,22 @@ def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: in
 
 
 def test_the_garbage_collector_leaves_out_what_was_imported_while_a_crawl_runs():
-    frozen = []
+    frozen, left = [], []
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         frozen.append(gc.get_freeze_count())
+        left.append(garbage())
         yield {"url": response.url}
 
+    class InCycle:
+        def __init__(self) -> None:
+            self.itself = self
+
     gc.unfreeze()
+    garbage = weakref.ref(InCycle())  # as of an earlier crawl
     crawl_site(SITE, "/original", parse=parse)
     assert frozen[0] > 10_000
+    assert left[0] is None
     assert gc.get_freeze_count() == 0
 
 
