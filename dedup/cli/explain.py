@@ -133,9 +133,12 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
         with open_ledger(options.ledger) as ledger:
             method = method or method_of_ledger(ledger)
             rule, sides = ledger.rule, sides_of_ledger(ledger, sources)
-            records, of_host = (page.record for page in ledger.pages()), host(options.other)
+            of_host = host(options.other)
+            records = (page.record for page in ledger.pages())
             names = names_of(
-                (one.key, one.witness.evidence) for one in records if host(one.key) == of_host
+                (record.key, record.witness.evidence)
+                for record in records
+                if host(record.key) == of_host
             )
         notes = [
             f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures are of "
@@ -144,14 +147,14 @@ def _explanation(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]
             if len(side.extraction.text) >= LONGEST_TEXT
         ]
     else:
-        rule, sides = Rule(), []
+        rule, sides, notes = Rule(), [], []
         for source in sources:
             html, is_html = read_source(source)
             extraction = extracted_of(html, extractor, is_document=is_html)
             sides.append(Side(source, extraction, canonical_of(extraction.canonical, source)))
         names = names_of((side.source, side.extraction.evidence) for side in sides)
-        crawls = "A crawl also asks what the items say, and which page is canonical."
-        notes = [crawls] * any("://" in source for source in sources)
+        if any("://" in source for source in sources):
+            notes = ["A crawl also asks what the items say, and which page is canonical."]
     one, other = sides
     return explain(one, other, method or method_of("simhash"), rule, names), notes
 
@@ -227,14 +230,15 @@ def _show(figures: dict[str, Any], notes: Sequence[str]) -> None:
 
 
 def _verdict(judgement: dict[str, Any], *, are_equal: bool) -> str:
-    equal, verdict = "their normalised main texts are equal", judgement["verdict"]
+    equal = "their normalised main texts are equal"
+    verdict = judgement["verdict"]
     if verdict == "duplicate":
         return f"Exact duplicates: {equal}."
     if meaning := _MEANINGS.get(verdict):
         return f"{judgement['method']}: {verdict} ({meaning})."
     limit = ", farther than" if verdict == "different" else " of up to"
     distance, most = (_number(judgement[name]) or "–" for name in ("distance", "max_distance"))
-    but = f", though {equal}" * are_equal
+    but = f", though {equal}" if are_equal else ""
     return f"{judgement['method']}: {verdict}, distance {distance}{limit} {most}{but}."
 
 

@@ -23,9 +23,9 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(arguments)
         return
-    shown = {name: ", ".join(f"{a}={v!r}" for a, v in of.items()) for name, of in arguments.items()}
-    summaries = (inspect.getdoc(kind) or "" for kind in METHODS.values())
-    rows = zip(
-        METHODS, (text.partition("\n")[0] for text in summaries), shown.values(), strict=True
-    )
+    rows = []
+    for name, kind in METHODS.items():
+        summary = (inspect.getdoc(kind) or "").partition("\n")[0]
+        shown = (f"{argument}={value!r}" for argument, value in arguments[name].items())
+        rows.append((name, summary, ", ".join(shown)))
     show_table(("method", "what it compares", "arguments"), rows)

@@ -38,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.output and options.json:
+        raise ValueError("--json is for the figures that are shown without -o")
     if options.crawl is not None and not options.output:
         raise ValueError("--crawl is for the report that -o writes")
     check_new(options.output)
@@ -121,10 +123,11 @@ def _show(figures: dict[str, Any]) -> None:
 
 def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
     crawls = ledger.crawls()
-    run, runs = None, {crawl.id: crawl.run for crawl in crawls}
-    if options.crawl is not None and crawls and (run := runs.get(options.crawl)) is None:
-        ids = ", ".join(map(str, runs))
+    runs = {crawl.id: crawl.run for crawl in crawls}
+    if options.crawl is not None and options.crawl not in runs:
+        ids = ", ".join(map(str, runs)) or "none, since there was no crawl"
         raise ValueError(f"--crawl must be one of {ids}, got {options.crawl}")
+    run = None if options.crawl is None else runs[options.crawl]
     report, events = report_of_ledger(ledger, run)
 
     @lru_cache(1000)
@@ -137,7 +140,7 @@ def _write(ledger: LedgerReader, options: argparse.Namespace) -> None:
             copy._replace(title=title_of(copy.url), original_title=title_of(copy.original))
             for copy in events.copies()
         )
-        number = len({*runs.values()}) if run is None else None
+        number = len(set(runs.values())) if run is None else None
         html = as_html(report, ledger.text, copies, copies_in=ledger.name, crawls=number)
         write_html(options.output, html)
     pages, groups = Count(report.pages.judged), Count(report.groups)

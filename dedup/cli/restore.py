@@ -61,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     output = sys.stdout.buffer
     state = _state_of(output)
     for path in options.dropped:
-        there = path.stat()
-        if state and os.path.samestat(state, there):
+        read = path.stat()
+        if state and os.path.samestat(state, read):
             raise ValueError(f"{path} is read: write to another file")
     # A terminal, or a device such as /dev/null.
     if options.ledger and state and stat.S_ISCHR(state.st_mode):
@@ -131,13 +131,14 @@ class _Restore:
         options = self._options
         # People copy URLs from where they are decoded, too.
         urls, originals = ({url, unquote(url)} for url in (dropped.url, dropped.original or ""))
-        far = -1.0 if dropped.distance is None else dropped.distance
-        return (
-            (not options.group or not originals.isdisjoint(options.group))
-            and (not options.url or any(p.fullmatch(url) for p in options.url for url in urls))
-            and (not options.verdict or dropped.verdict in options.verdict)
-            and (options.min_distance is None or far >= options.min_distance)
-        )
+        if options.group and originals.isdisjoint(options.group):
+            return False
+        if options.url and not any(p.fullmatch(url) for p in options.url for url in urls):
+            return False
+        if options.verdict and dropped.verdict not in options.verdict:
+            return False
+        least = options.min_distance
+        return least is None or (dropped.distance is not None and dropped.distance >= least)
 
     def _is_new(self, dropped: DroppedItem) -> bool:
         """Return whether *dropped* is not restored yet; have the ledger know that it is now."""

@@ -238,7 +238,7 @@ def _figures_of(format_: Format, outcome: Outcome) -> dict[str, Any]:
     return {
         "records": len(outcome.fates),
         "kept": sum(outcome.keep),
-        **{name: outcome.fates.count(fate) for name, fate in COUNTED.items()},
+        **{counted: outcome.fates.count(fate) for counted, fate in COUNTED.items()},
         "clusters": len(set(outcome.originals)),
         "kept_short": outcome.short,
         "with_evidence": outcome.with_evidence,

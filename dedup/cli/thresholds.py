@@ -119,6 +119,11 @@ def _distinct_pages(options: argparse.Namespace, method: Method) -> dict[str, Do
         document = method.document(text)
         if document.word_count >= SHORT:
             by_text.setdefault(document.text, (key, document))
+    if len(by_text) < 2:
+        raise ValueError(
+            f"{source} has {len(by_text)} different texts of {SHORT} tokens or more in the field "
+            f"{options.text_field!r}; there is nothing to compare"
+        )
     return dict(by_text.values())
 
 

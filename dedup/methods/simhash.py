@@ -164,13 +164,15 @@ class SimHashKeywords(SimHash):
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         words = (word for word in document.tokens if len(word) > 1 and word not in _STOP_WORDS)
-        counts, idf = Counter(words), load_lexicon(self.lexicon).idf
-        total, unit = counts.total(), _UNIT_OF_KEYWORDS
+        counts = Counter(words)
+        total = counts.total()
+        idf = load_lexicon(self.lexicon).idf
+        unit = _UNIT_OF_KEYWORDS
         weights = {word: round(tf * idf(word) / total * unit) / unit for word, tf in counts.items()}
         heaviest = sorted(weights, key=lambda word: (weights[word], word), reverse=True)[: self.top]
-        return {
-            word: int(20 * weights[word]) if self.integer else weights[word] for word in heaviest
-        }
+        if self.integer:
+            return {word: int(20 * weights[word]) for word in heaviest}
+        return {word: weights[word] for word in heaviest}
 
 
 @dataclass(eq=False)
@@ -200,8 +202,10 @@ class RandomProjection(SimHash):
     def sketch(self, document: Document) -> int | None:
         if self.vectors == "signs" or not document.tokens:
             return super().sketch(document)
-        counts, functions = Counter(document.tokens), seeds(4 * self.bits)
-        hashes, sums = self.hashing.feature_hashes(counts), np.zeros(self.bits, np.int64)
+        counts = Counter(document.tokens)
+        hashes = self.hashing.feature_hashes(counts)
+        functions = seeds(4 * self.bits)
+        sums = np.zeros(self.bits, np.int64)
         for term, tf in zip(hashes, counts.values(), strict=True):
             # The number of ones among 256 random bits is normally distributed up to 4 standard
             # deviations, and the same on every platform and with every version of NumPy.

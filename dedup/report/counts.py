@@ -4,9 +4,10 @@ from typing import Any, Protocol
 
 from dedup.rule import Kind
 
-COUNTER_OF: dict[Kind, str] = {
-    kind: kind.replace("-duplicate", "_duplicates") for kind in Kind if kind is not Kind.SKIPPED
-}
+COUNTER_OF = {
+    Kind.NEW: "new", Kind.EXACT: "exact_duplicates", Kind.NEAR: "near_duplicates",
+    Kind.UNCHANGED: "unchanged", Kind.CHANGED: "changed", Kind.REPEATED: "repeated",
+}  # fmt: skip
 """Skipped pages have a counter for each reason."""
 
 

@@ -68,9 +68,9 @@ class Copy(NamedTuple):
 
 
 _TABLES = """
-    -- Without a journal, a row for which the disk is too full would damage the others.
     PRAGMA journal_mode = OFF;
     ATTACH '' AS bulk;
+    -- Without a journal, a row for which the disk is too full would damage the others.
     PRAGMA bulk.journal_mode = MEMORY;
     CREATE TABLE pages (
         number INTEGER PRIMARY KEY, kind, url, original, host, pattern, name, distance

@@ -22,8 +22,11 @@ from dedup.rule import Kind
 from dedup.scopes import Scope
 
 _LARGEST_BLOCK = 1 << 24
-_JUDGED = map(str, (Kind.EXACT, Kind.NEAR, Kind.NEW, Kind.SKIPPED))
-_VERDICTS = ["bad", *_JUDGED, "unread", "without-scope"]
+# By the number of the fate.
+_VERDICTS = (
+    "bad", Kind.EXACT.value, Kind.NEAR.value, Kind.NEW.value, Kind.SKIPPED.value, "unread",
+    "without-scope",
+)  # fmt: skip
 
 
 class Fate(IntEnum):

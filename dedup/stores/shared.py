@@ -304,7 +304,9 @@ def _go_on_after(known: Entry | None, entries: Sequence[Entry]) -> bool:
 
     As far as it can be told without pages.
     """
-    if not (known and entries):
-        return not known and (not entries or entries[0].position == 1)
+    if not entries:
+        return known is None
     first = entries[0]
-    return (*first[:4], type(first.event)) == (*known[:4], type(known.event))
+    if known is None:
+        return first.position == 1
+    return first[:4] == known[:4] and type(first.event) is type(known.event)

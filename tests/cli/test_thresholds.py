@@ -128,7 +128,7 @@ WRONG = [
         [*SAMPLE, "new", "--key-field", "name"],
         "none of 63 items of pages.jsonl has strings in 'name' and 'text'; --key-field",
     ),
-    ([*SAMPLE, "new", "--text-field", "url"], "no two of 0 pages are near: nothing to judge"),
+    ([*SAMPLE, "new", "--text-field", "url"], "0 different texts of 20 tokens or more in the"),
 ]
 
 
