@@ -29,7 +29,8 @@ class Page:
 
     *text* is ``None`` where it was not kept; *canonical* is the URL of its canonical link, as it is
     written there; *sequences* are those of the text, if they were wanted; *seconds* is what each
-    stage took. *numbers* are the `numbers_in` the text, of a page or a field that was read.
+    stage took. *numbers* are the `numbers_in` the text as the method sees Chinese, of a page or a
+    field that was read.
     """
 
     record: PageRecord
@@ -134,6 +135,8 @@ class PageReader:
         [sketch] = self._method.sketches(documents)
         record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
         [sequences] = self._sequences(documents)
+        text = extracted.text
+        numbers = numbers_in(simplify(text) if self._method.simplifies_chinese else text)
         seconds = {
             "extraction": text_at - start,
             "tokens": tokens_at - text_at,
@@ -141,12 +144,12 @@ class PageReader:
         }
         return Page(
             record,
-            extracted.text,
+            text,
             extracted.title,
             extracted.language,
             extracted.canonical,
             sequences,
-            numbers_in(extracted.text),
+            numbers,
             seconds,
         )
 

@@ -32,13 +32,15 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
     with_it, back = tmp_path / "with.sqlite", tmp_path / "back.sqlite"
 
     feeds = {str(feed): {"format": "jsonlines"}}
+    fields = {"text": "text"}
     with known_site(SITE, tmp_path) as site:
-        site.crawl("/cn", DEDUP_FIELDS={"text": "text"}, FEEDS=feeds)
+        site.crawl("/cn", DEDUP_FIELDS=fields, FEEDS=feeds)
         for made, new, how in ((ledger, with_it, WITH_IT), (with_it, back, WITHOUT)):
             out = shown(capsys, "ledger", made, "-o", new, *how, "--texts", feed)
             assert out == f"{new}: 1 page\n"
-        assert site.crawl(DEDUP_INDEX=with_it, DEDUP_METHOD=SIMPLIFYING).stored == []
-        assert site.crawl(DEDUP_INDEX=back).stored == ["/tw"]
+        simplifying = {"DEDUP_INDEX": with_it, "DEDUP_METHOD": SIMPLIFYING}
+        assert site.crawl(DEDUP_FIELDS=fields, **simplifying).stored == []
+        assert site.crawl(DEDUP_FIELDS=fields, DEDUP_INDEX=back).stored == ["/tw"]
     assert "simplify_chinese=True" in shown(capsys, "report", with_it)
     shown(capsys, "report", with_it, "-o", tmp_path / "report.html")
 
