@@ -150,12 +150,16 @@ class DroppedHistory:
         return [*events, *_events_of_copies("item", copies)]
 
     def _items(self) -> Iterator[DroppedItem]:
-        """Yield the items; raises ValueError if the first line is none: the last may be torn."""
-        for number, item in enumerate(read_dropped(self._path)):
+        """Yield the items; raises ValueError if the file has lines, and none is one."""
+        wrong, has_items = None, False
+        for item in read_dropped(self._path):
             if isinstance(item, DroppedItem):
+                has_items = True
                 yield item
-            elif not number:
-                raise ValueError(f"{self.name} is no file of dropped items: {item}")
+            else:
+                wrong = wrong or item
+        if wrong and not has_items:
+            raise ValueError(f"{self.name} is no file of dropped items: {wrong}")
 
 
 def _event_of_drops(items: Sequence[DroppedItem]) -> Event:

@@ -112,6 +112,13 @@ def test_several_sources_are_asked_at_once(left, capsys):
     assert words[2].startswith("4 items were found to repeat it:\n")  # two crawls
 
 
+def test_lines_that_are_no_dropped_items_are_passed_over(left, tmp_path, capsys):
+    folder, url = left
+    path = tmp_path / "dropped.jsonl"
+    path.write_bytes(b'{"url": "torn\n' + (folder / "dropped.jsonl").read_bytes())
+    assert "2 items of it were dropped" in run(capsys, f"{url}/near", path)[1]
+
+
 def test_a_page_is_known_by_its_url_as_people_read_it(left, capsys):
     folder, url = left
     [event] = events(capsys, f"{url}/茶?x=1", folder / "pages.sqlite")
