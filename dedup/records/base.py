@@ -230,15 +230,16 @@ def columns_of(fields: Fields, names: Sequence[str], source: object) -> list[str
     """Return those of *names* that are read: columns of content, key, date and canonical URL.
 
     These are all where *fields* say so. Raises RecordError unless *source* has one column of each
-    name in *fields*.
+    name in *fields*, or that is read.
     """
-    named = [name for name in (fields.content, fields.key, fields.date, fields.canonical) if name]
-    for name in named:
-        check_column(name, names, source)
+    named = filter(None, (fields.content, fields.key, fields.date, fields.canonical))
     defaults = {DEFAULT_KEY: fields.key, DEFAULT_CANONICAL: fields.canonical}
     # Several only have this name.
-    named += [name for name, own in defaults.items() if own is None and names.count(name) == 1]
-    return list(dict.fromkeys([*named, *(names if fields.with_all else ())]))
+    by_default = [name for name, own in defaults.items() if own is None and names.count(name) == 1]
+    columns = list(dict.fromkeys([*named, *by_default, *(names if fields.with_all else ())]))
+    for name in columns:
+        check_column(name, names, source)
+    return columns
 
 
 def decode_html(body: bytes, content_type: str | None = None) -> str:
@@ -262,6 +263,12 @@ def decode_html(body: bytes, content_type: str | None = None) -> str:
         return body.decode("utf-8", "replace")
 
 
+def _text_of(value: Any, field: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
+
+
 def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     """Return the record that *values* are, by the names of their fields.
 
@@ -272,16 +279,18 @@ def record_of(values: Mapping[str, Any], fields: Fields) -> Record:
     if fields.is_html and isinstance(content, bytes | bytearray):
         content = decode_html(bytes(content))
     canonical = values.get(DEFAULT_CANONICAL if fields.canonical is None else fields.canonical)
-    canonical = canonical if isinstance(canonical, str) else None  # it may only have this name
+    if fields.canonical:
+        canonical = _text_of(canonical, fields.canonical)
+    elif not isinstance(canonical, str):  # a field that only has this name
+        canonical = None
     key = values.get(DEFAULT_KEY if fields.key is None else fields.key)
     key = None if key is None or key == "" else str(key)
     seconds = timestamp(values.get(fields.date), fields.date) if fields.date else None
     all_fields = values if fields.with_all else MappingProxyType({})
     if fields.is_object:
         content = _object_of(content, fields.content)
-    elif not isinstance(content, str | None):
-        kind = type(content).__name__
-        raise RecordError(f"the field {fields.content!r} must be a string, got {kind}")
+    else:
+        content = _text_of(content, fields.content)
     return Record(content, fields.is_html, key, seconds, all_fields, canonical)
 
 

@@ -162,11 +162,12 @@ class TestJsonLines:
             (b'{"text": "\xff"}\n', "not utf-8 (invalid start byte at 10)"),
             (b"[" * 100_000 + b"\n", "not JSON (maximum recursion depth exceeded"),
             (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be an ISO 8601 date"),
+            (b'{"text": "a", "home": 7}\n', "the field 'home' must be a string, got int"),
         ],
     )
     def test_a_bad_line_is_one_bad_record(self, tmp_path, line, message):
         path = written(tmp_path / "a.jsonl", b'{"text": "a"}\n' + line)
-        first, second = errors(opened(path, date="on"))
+        first, second = errors(opened(path, date="on", canonical="home"))
         assert first is None
         assert message in second
 
@@ -273,6 +274,12 @@ class TestDelimited:
     def test_a_header_without_the_field_is_refused(self, tmp_path, text, message):
         with pytest.raises(RecordError, match=message):
             opened(written(tmp_path / "a.csv", text))
+
+    def test_of_all_columns_each_has_a_name_of_its_own(self, tmp_path):
+        path = written(tmp_path / "a.csv", "text,city,city\n1,2,3\n")
+        assert len(records(opened(path))) == 1
+        with pytest.raises(RecordError, match="has 2 columns named 'city'"):
+            opened(path, with_all=True)
 
     @pytest.mark.parametrize("header", ["text,url", "url,text,more", "url;text"])
     def test_files_with_other_headers_are_refused(self, tmp_path, header):
