@@ -17,6 +17,10 @@ from dedup.stores.reader import LedgerReader
 from dedup.view.view import View
 
 
+_NOTHING = (b"",)
+"""What the items of a page say where nobody knows it."""
+
+
 class Side(NamedTuple):
     """One of the two pages: where it is from, and what was extracted of it.
 
@@ -27,7 +31,7 @@ class Side(NamedTuple):
     source: str
     extraction: Extraction
     canonical: str | None = None
-    items: tuple[bytes, ...] = (b"",)
+    items: tuple[bytes, ...] = _NOTHING
 
     def record(self, method: Method) -> PageRecord:
         """Return what a crawl with *method* compares of the page."""
@@ -143,6 +147,8 @@ def sides_of_ledger(ledger: LedgerReader, urls: Sequence[str]) -> list[Side]:
                 items = tuple(unpack_items(page.items)) or side.items
                 side = side._replace(extraction=extraction, items=items)
         sides.append(side)
+    if any(side.items == _NOTHING for side in sides):  # as of a page that was dropped
+        sides = [side._replace(items=_NOTHING) for side in sides]
     return sides
 
 

@@ -170,6 +170,18 @@ def test_two_pages_of_a_ledger_are_explained_and_its_texts_can_be_judged(town, t
     assert by_method["simhash"]["verdict"] == "near-duplicate"
 
 
+def test_what_the_items_of_a_dropped_page_said_is_not_known_and_does_not_count(tmp_path, capsys):
+    def parse(self, response):
+        yield {"url": response.url, "name": "Tea"}
+
+    with known_site({"/a": page(article(1)), "/b": page(edited(article(1)))}, tmp_path) as site:
+        assert len(site.crawl(parse=parse).items) == 1
+    for pair in ("ab", "ba"):
+        urls = (f"{site.url}/{name}" for name in pair)
+        explained = json_of(capsys, "explain", "--ledger", site.ledger, *urls)
+        assert explained["judgement"]["verdict"] == "near-duplicate"
+
+
 @each(
     ("arguments", "message"),
     [

@@ -50,6 +50,7 @@ def twice(tmp_path: Path) -> Iterator[Twice]:
 ALL = ["/", *PRODUCTS]
 SKIP = {"DEDUP_REVISITS": "skip"}
 ASK = {"DEDUP_REVISITS": "ask"}
+SLOW = {"DOWNLOAD_DELAY": 0.1, "limits": {"CHECKPOINT_INTERVAL": 0.05}}
 
 
 def test_stored_leaves_are_not_fetched_again_and_all_else_is(twice):
@@ -62,6 +63,11 @@ def test_stored_leaves_are_not_fetched_again_and_all_else_is(twice):
     assert [item["title"] for item in second.items] == ["Product 20"]
     assert second.stats["dedup/saved_requests/leaf"] == 8  # and the link of /8
     assert twice.fetched_by() == [*ALL, "/new"]
+
+
+def test_a_request_for_what_this_crawl_has_visited_is_not_one_that_was_saved(twice):
+    twice.pages["/1"] = of(1, "/7")  # which is visited before it
+    assert "dedup/saved_requests/leaf" not in twice.crawl(**SKIP, **SLOW).stats
 
 
 def test_a_leaf_is_fetched_again_where_that_is_asked_for(twice):
@@ -117,8 +123,7 @@ def test_a_page_that_leads_on_since_it_was_met_in_this_crawl_is_no_leaf(twice):
             yield Request(f"{twice.url}/{number}", dont_filter=True)
 
     twice.pages["/late"] = of(30)
-    slow = {"DOWNLOAD_DELAY": 0.1, "limits": {"CHECKPOINT_INTERVAL": 0.05}}
-    twice.crawl(parse=parse, start=start, **SKIP, **slow)
+    twice.crawl(parse=parse, start=start, **SKIP, **SLOW)
     assert "/1" in twice.fetched_by(**SKIP)
 
 

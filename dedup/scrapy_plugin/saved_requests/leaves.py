@@ -73,9 +73,9 @@ class Leaves:
         self._put_off = put_off
         self._page_is_unchanged = page_is_unchanged
         self._spider = str(getattr(crawler.spider, "name", ""))
-        self._since = 0.0
-        if revisits.days:
-            self._since = time() - revisits.days * SECONDS_OF_A_DAY
+        # What this crawl has visited itself, Scrapy's own filter knows.
+        self._until = time()
+        self._since = self._until - revisits.days * SECONDS_OF_A_DAY if revisits.days else 0.0
         # The HTTP cache makes such requests itself, and a login may get other pages.
         of_all = map(str.title, crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
         has_login = bool(getattr(crawler.spider, "http_user", "")) or not {*_OTHERS}.isdisjoint(
@@ -99,9 +99,7 @@ class Leaves:
         if is_asked_again(request) or not is_plain_link(request) or request.cookies:
             return None
         leaf = self._store.leaf(self._key(request))
-        if leaf is None or (self._since and not self._since <= leaf.visited <= time()):
-            return None
-        return leaf
+        return leaf if leaf and self._since <= leaf.visited < self._until else None
 
     def hold_back(self, request: Request) -> bool:
         """Return whether *request*, one of a callback, is for a leaf that needs no visit."""
