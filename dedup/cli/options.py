@@ -75,8 +75,10 @@ def check_numbers(options: argparse.Namespace, **least: int) -> None:
 
 def method_of(value: str) -> Method:
     """Return the method that a *value* of --method describes."""
-    [method] = methods_of([value])
-    return method
+    methods = methods_of([value])
+    if len(methods) > 1:
+        raise ValueError(f"--method must name one method, got {value!r}")
+    return methods[0]
 
 
 def methods_of(values: Sequence[str], *, with_sweep: bool = False) -> list[Method]:

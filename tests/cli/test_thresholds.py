@@ -119,6 +119,7 @@ WRONG = [
     (["--sample", "9"], "-o is for --sample and --lexicon, which need it"),
     (["--sample", "0", "-o", "new"], "--sample must be 1 or more, got 0"),
     ([*SAMPLE, "new", "--method", "exact"], "no two of 60 pages are near: nothing to judge"),
+    ([*SAMPLE, "new", "--method", "all"], "--method must name one method, got 'all'"),
     ([*SAMPLE, "new", "--lexicon"], "--lexicon goes with neither"),
     (
         [*SAMPLE, "new", "--method", "simhash", "minhash"],
