@@ -16,7 +16,6 @@ from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
 from dedup.view.view import View
 
-
 _NOTHING = (b"",)
 """What the items of a page say where nobody knows it."""
 
