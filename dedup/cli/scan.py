@@ -211,9 +211,10 @@ def _sketches(
     if options.sketches is None:
         return nullcontext()
     fields = reader.format.fields
+    content = "record" if fields.is_object else "html" if fields.is_html else "text"
     identity = {
         "inputs": reader.format.state,
-        "html field" if fields.is_html else "text field": fields.content,
+        f"{content} field": fields.content,
         "key field": fields.key,
         "date field": fields.date,
         "extractor": options.extractor if reader.format.has_html else None,

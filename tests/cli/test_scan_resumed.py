@@ -126,6 +126,10 @@ OTHER = {
         "extractor None there, 'trafilatura' here; html field missing there, 'text' here; "
         "text field 'text' there, missing here",
     ),
+    "record": (
+        ["--record-field", "text"],
+        "record field missing there, 'text' here; text field 'text'",
+    ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "date": (["--keep", "newest:on"], "date field None there, 'on' here"),
     "input": (["more.jsonl"], "the inputs changed since, are others, or in another order. Name"),
