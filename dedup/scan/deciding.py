@@ -64,8 +64,7 @@ def scan(
             else:
                 for number, record in new:
                     waiting.append(number, record)
-    if good or not outcome.first_bad:
-        check_fields(reader, reader.format.paths, good, seen)
+    check_fields(reader, reader.format.paths, good, seen, outcome.first_bad)
     if waiting:
         in_order = waiting.best_first()
         while batch := list(islice(in_order, _JUDGED_AT_ONCE)):
@@ -140,14 +139,20 @@ def check_together(
 
 
 def check_fields(
-    reader: RecordReader, sources: Iterable[object], records: int, seen: Container[str]
+    reader: RecordReader,
+    sources: Iterable[object],
+    records: int,
+    seen: Container[str],
+    first_bad: str | None = None,
 ) -> None:
     """Raise RecordError if there is no record, or if none has a field that was asked for.
 
     *seen* has the `ReadRecord.fields` that so many *records* had, which are not bad; *sources* are
-    for messages.
+    for messages, and so is what is wrong with the *first_bad* one.
     """
     fields, scope = reader.format.fields, reader.scope
+    if not records and first_bad:
+        raise RecordError(f"all records are bad; the first one: {first_bad}")
     if not records:
         raise RecordError(f"there is no record in {', '.join(map(str, sources))}")
     content = "record" if fields.is_object else "html" if fields.is_html else "text"

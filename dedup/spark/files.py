@@ -197,8 +197,7 @@ def _check_records(
     first_bad = _first_message(read, BAD) if row.bad else None
     if first_bad and not skip_bad:
         raise RecordError(first_bad)
-    if row.records or not row.bad:
-        check_fields(reader, inputs.files, row.records, row.fields)
+    check_fields(reader, inputs.files, row.records, row.fields, first_bad)
     return first_bad
 
 

@@ -202,6 +202,7 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--text-field", "b"], "none of the first 1 record has the fie"),
     (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
     (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
+    (["bad.jsonl", "-o", "n.jsonl", "--skip-bad"], "all records are bad; the first one: bad.jsonl"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs the name of the fie"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "first:d"], "https, clean-url, newest-versi"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest:a,newest:b"], "--keep newest is there twice"),
