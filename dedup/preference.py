@@ -42,6 +42,9 @@ class Preference:
         self.names = [name for name, _ in pairs]
         self.criteria = [criterion for _, criterion in pairs]
 
+    def __bool__(self) -> bool:
+        return bool(self.criteria)
+
     @property
     def changes_order(self) -> bool:
         """Whether a copy may be better than one that came before it."""
