@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import MASK, fmix64
 
-from dedup.methods import minhash as of_sets
+from dedup.methods import shingles as of_sets
 from dedup.methods.minhash import MinHash
 
 

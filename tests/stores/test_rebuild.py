@@ -174,7 +174,7 @@ def test_records_may_be_in_another_field_of_a_compressed_feed(tmp_path, target, 
         (["a.jsonl", "--method", "minhash"], "not with minhash ("),
         (["a.jsonl", "--record-field", "x"], "has no field 'x'"),
         (["empty.jsonl"], "no item has a record of simhash"),
-        (["missing.jsonl"], "missing.jsonl cannot be used (No such file"),
+        (["missing.jsonl"], "missing.jsonl does not exist"),
         (["."], "there is no record in ."),
     ],
 )
