@@ -146,10 +146,11 @@ class Crawl:
         return {key for key in items if not contents.is_refused(key)}
 
     def check_ledger(self, found: Violations, when: str) -> None:
-        """Add the pages that the ledger names, and a feed lacks; of parts, if it lacks the text."""
-        named, texts = self.named_items(), self.scenario.contents.texts
+        """Add the pages that the ledger names, and a feed lacks; of parts, if it lacks the unit."""
+        named = self.named_items()
         for feed, stored in self.stored().items():
-            parts = {key for key in named if "#" in key[0] and texts[key] in map(texts.get, stored)}
+            units = {unit for _, unit in stored}
+            parts = {key for key in named if "#" in key[0] and key[1] in units}
             if missing := sorted(named - set(stored) - parts):
                 found["in the ledger, not in the feed"].append(
                     f"{when}: {feed} lacks {len(missing)} of {len(named)}: {missing[:4]}"
