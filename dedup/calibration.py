@@ -163,12 +163,15 @@ def _step(within: Sequence[_Stratum], beyond: Sequence[_Stratum]) -> Step:
     precision, missed = _estimate(within), _estimate(beyond)
     pairs, rest = (sum(pairs for _, pairs, *_ in strata) for strata in (within, beyond))
     recall = Estimate(
-        *(
-            ratio(pairs * found, pairs * found + rest * lost)
-            for found, lost in zip(precision, (missed.mean, missed.high, missed.low), strict=True)
-        )
+        _recall(pairs * precision.mean, rest * missed.mean),
+        _recall(pairs * precision.low, rest * missed.high),
+        _recall(pairs * precision.high, rest * missed.low),
     )
     return Step(*within[-1], pairs * precision.mean, precision, recall)
+
+
+def _recall(found: float, missed: float) -> float:
+    return ratio(found, found + missed)
 
 
 def _estimate(strata: Sequence[_Stratum]) -> Estimate:

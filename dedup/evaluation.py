@@ -136,12 +136,14 @@ def evaluate(
     the earlier one was; of a method that finds parts, the shorter page in place of the later one.
     "pages_with_evidence": those that were read from HTML.
     """
-    index, documents = index_for(method), collection.documents
+    index = index_for(method)
+    documents = collection.documents
     for document in documents:
         _ = document.tokens  # computed here, once for all methods
     copies: set[Pair] = set()  # those that would be dropped, each with what was stored before
     equal: defaultdict[str, list[int]] = defaultdict(list)
-    seconds, order = 0.0, order_to_compare(method, documents)
+    seconds = 0.0
+    order = order_to_compare(method, documents)
     for number in order:
         before = process_time()
         if text := documents[number].text:
@@ -206,15 +208,17 @@ def score(pairs: Iterable[Pair], collection: Collection) -> tuple[dict[str, Any]
     labels, documents = collection.labels, collection.documents
     found = {pair for pair in pairs if labels.get(pair) not in _UNCOUNTED}
     targets = {pair for pair, label in labels.items() if label == "dup"}
-    groups = found & targets, found, targets
-    right, results, wanted = map(len, groups)
-    edited = [sum(documents[a].text != documents[b].text for a, b in group) for group in groups]
+    right = found & targets
+    right_edited, found_edited, targets_edited = (
+        sum(documents[a].text != documents[b].text for a, b in group)
+        for group in (right, found, targets)
+    )
     scores = {
-        "pairs_found": results,
-        "pairs_to_find": wanted,
-        "precision": ratio(right, results),
-        "recall": ratio(right, wanted),
-        "f1": ratio(2 * right, results + wanted),
-        "f1_edited": ratio(2 * edited[0], edited[1] + edited[2]),
+        "pairs_found": len(found),
+        "pairs_to_find": len(targets),
+        "precision": ratio(len(right), len(found)),
+        "recall": ratio(len(right), len(targets)),
+        "f1": ratio(2 * len(right), len(found) + len(targets)),
+        "f1_edited": ratio(2 * right_edited, found_edited + targets_edited),
     }
     return scores, {"false": sorted(found - targets), "missed": sorted(targets - found)}

@@ -252,6 +252,9 @@ def _show_text(name: str, text: str) -> None:
 
 
 def _show_features(features: Sequence[dict[str, Any]]) -> None:
+    if not features:
+        show("(none: it looks at the text as a whole, or at nothing in it)")
+        return
     one, other = (sum(not feature[side] for feature in features) for side in "ba")
     unequal = sorted(
         (feature for feature in features if feature["a"] != feature["b"]),

@@ -106,6 +106,11 @@ def test_short_and_empty_pages_are_explained_too(explain):
     assert "… 1 more line (--json has it)" in empty
 
 
+def test_a_method_without_features_is_said_to_have_none(explain):
+    shown_features = section(explain("one.html", "other.html", "--method", "exact"), "Features of")
+    assert shown_features == ["(none: it looks at the text as a whole, or at nothing in it)"]
+
+
 def test_of_long_texts_and_many_features_the_first_are_shown(explain):
     Path("longer.txt").write_text("\n \n".join([ARTICLE, edited(ARTICLE), "end end end end"]))
     lines = explain("longer.txt", "one.txt", "--method", '{"name": "simhash", "max_distance": 5}')
